@@ -50,9 +50,9 @@ class LedgerRow:
         evidence: pd.DataFrame,
         level: float,
     ) -> None:
-        """Add what a dataset of a season says; `evidence` is what each of its images
-        does to the differences, and `level` how strong its features are. Raises
-        UserError for a part that the claim no longer has."""
+        """Add what a dataset of a season says: `evidence` is what its images do to the
+        differences, `level` how strong its features are. Raises UserError for a part
+        that the claim no longer has."""
         if any(part.part >= len(self.claim.parts) for part in entry.parts):
             where = f"reports/{season.season}/{FILE}: {self.paper}: {entry.id}"
             expected = f"{len(self.claim.parts)} parts, as the claim has"
@@ -91,8 +91,7 @@ class LedgerRow:
 
     @property
     def decisive(self) -> Verdict:
-        """Of a claim that was tested: the verdict on the part that decides, over all
-        set-ups if it has some."""
+        """On the part that decides a tested claim, over set-ups if it has some."""
         if self.graded:
             return self.graded.decisive.verdict
         return self.findings[0].decisive
@@ -105,8 +104,8 @@ class LedgerRow:
         return finding.decisive
 
     def repeated(self, finding: Finding) -> Finding | None:
-        """The test on the same images and features, by the part that decides over all
-        set-ups, that counts in the place of a finding; None where it counts itself."""
+        """Which test on the same images and features counts in the place of a finding,
+        on the part that decides; None where it counts itself."""
         verdict = self.deciding(finding)
         if not self.graded or finding not in self.photographs or not verdict:
             return None
@@ -144,13 +143,10 @@ class LedgerRow:
 def ledger(
     seasons: Sequence[SeasonClaims], evidence: Mapping[str, pd.DataFrame] | None = None
 ) -> list[LedgerRow]:
-    """A row for every claim of every paper, by grade, then in the order of the papers;
-    a season's own claims are left out. Tests on photographs come first, then those on
-    the strongest features (feature_levels).
-
-    `evidence` is what images do to differences, by season: without it, set-ups on the
-    same images are pooled as if each image did the same in all of them.
-    """
+    """A row for every claim of every paper, by grade, then in the order of the papers.
+    Tests on photographs come first, then those on the strongest features. `evidence` is
+    what images do to differences, by season: without it, each image is taken to do the
+    same in all set-ups."""
     rows = {}
     for name, paper in papers().items():
         for claim in paper.claims:

@@ -105,8 +105,7 @@ class ClaimTest:
 
 @lru_cache(maxsize=64)  # all pages of a report ask for them
 def claim_tests(board: Board) -> list[ClaimTest]:
-    """One test of every claim of every paper, in their order; then of the season's
-    own."""
+    """One test of every claim of every paper, then of the season's own."""
     tests = []
     for name, paper in (papers() | board.own_claims).items():
         tests += _of_paper(board, name, paper)
@@ -171,8 +170,7 @@ def _unjudged_test(board: Board, name: str, paper: Paper, claim: Claim) -> Claim
 def _unjudged_verdict(
     board: Board, paper: Paper, claim: Claim, index: int, metric_here: str
 ) -> Verdict:
-    """The comparison of a part, its rule and the printed difference, before anything is
-    concluded."""
+    """What a part puts to `judge`, before anything is concluded."""
     part = claim.parts[index]
     rows = [*map(board.row, part.presets), None]  # of one, its difference of metrics
     comparison = comparisons.compare(board, rows[0], rows[1], metric_here)
@@ -209,9 +207,8 @@ def _unjudged_verdict(
 def _slopes(
     comparison: Comparison, metric: str, printed: Sequence[float], level: float | None
 ) -> tuple[float, float] | None:
-    """Log odds per point between the two levels here, and between the printed ones;
-    both 1 of shares that are no recalls or sums of these. None for what has another
-    scale here, such as times."""
+    """Log odds per point between the levels here and between the printed ones; both 1
+    of shares that are no recalls. None for other scales, such as times."""
     if level is None:
         is_share = quantity(metric).unit in ("%", "share")
         return (1.0, 1.0) if is_share else None
@@ -235,13 +232,10 @@ def margin_of(
     is_half: bool = False,
     level: float | None = None,
 ) -> float:
-    """The largest difference that a claim counts as none, in points of its metric, as
-    its kind says (stats.claim_kinds). Means of scores have the scale of their model, so
-    that no difference of them is too small.
-
-    `printed` are both values. `is_half`: rsum has a single direction, and half of the
-    recalls. `level` is the better score where it is a recall or a sum of them.
-    """
+    """The largest difference that a claim counts as none, in points of its metric; none
+    is too small of means of scores, whose scale is that of their model. `printed` are
+    both values. `is_half`: rsum has a single direction. `level` is the better score
+    where it is a recall or a sum of them."""
     metric = quantity(part.metric)
     if metric.unit in ("score", "correlation"):
         return 0.0
@@ -270,8 +264,7 @@ def is_dataset(board: Board, place: str) -> bool:
 
 
 def is_same(paper: Paper, board: Board, place: str) -> bool:
-    """Whether the test images of the board are those that the paper measured at the
-    place."""
+    """Whether the paper measured these test images at the place."""
     dataset, split = place.split("/")
     is_partition = board.card["split"] == paper.paper.splits.get(dataset)
     is_test = split == "test" and not board.fold_boards
@@ -279,8 +272,8 @@ def is_same(paper: Paper, board: Board, place: str) -> bool:
 
 
 def metric_at(board: Board, place: str | None, metric: str) -> str:
-    """The metric of the board's records that corresponds to a paper's metric at a
-    place: the mean over folds where both have folds, and it is declared on them."""
+    """A paper's metric at a place as the board has it: the mean over folds where both
+    have folds and it is declared on them."""
     is_folded = place is not None and place.startswith(f"{FOLDED}/") and board.folds > 1
     if not is_folded:
         return metric

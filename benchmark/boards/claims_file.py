@@ -117,9 +117,9 @@ class VerdictEntry(Strict):
         )
 
     def verdict(self, kind: ClaimKind, reason: str, **evidence: object) -> Verdict:
-        """What was written, on a part of this kind; `reason` is that of its claim, and
+        """What was written, of a part of this kind; `reason` is that of its claim,
         `evidence` the images and noise of the comparison. What may favour either side
-        lets nothing be concluded, so it blocks."""
+        blocks."""
         bias = Flag(
             letter="",
             sentence=self.remedy or reason,
@@ -216,8 +216,7 @@ class RowEntry(Strict):
 
     @property
     def knows(self) -> list[str]:
-        """Its flags that say that it knows more than others, such as the other test
-        queries."""
+        """Its flags that say that it knows more than others."""
         return [name for name in flags.FLATTERING if name in self.flags]
 
 
@@ -274,8 +273,8 @@ class Leader(Strict):
 
 
 def feature_levels(leaders: Sequence[Leader]) -> list[float]:
-    """How strong the features of each board are: the mean of the rows that all boards
-    have, or its best row if they have none in common."""
+    """How strong the features of each board are: the mean of the rows that all have, or
+    its best row without such rows."""
     titles = [{place.title for place in leader.places} for leader in leaders]
     shared = set.intersection(*titles) if titles else set()
     levels = []
@@ -420,9 +419,8 @@ def column(paper: str, claim: str, part: int) -> str:
 
 def evidence(boards: Sequence[Board]) -> pd.DataFrame:
     """What each test image, or group of them, does to the difference of each part of a
-    claim, on photographs: a row per image and dataset, a column per part (column). The
-    squares of a column add up to the variance over images. NaN where a part has fewer
-    terms, or is not known."""
+    claim, on photographs: a row per image and dataset, a column per part. The squares
+    of a column add up to the variance over images; NaN where a part has fewer terms."""
     tables = [pd.DataFrame({"dataset": pd.Series(dtype=str)})]
     for board in boards:
         if board.card["split"] == DRAWN:
@@ -449,8 +447,7 @@ def read_evidence(folder: Path, season: str) -> pd.DataFrame:
 
 
 def read_seasons(folder: Path, season: str = "*") -> list[SeasonClaims]:
-    """Every <season>/claims.json of a folder, by name, or of one season. Raises
-    UserError for one that is none."""
+    """Those of a folder, by name, or of one season. Raises UserError."""
     seasons = []
     for path in sorted(folder.glob(f"{season}/{FILE}")):
         with corrected_by(f"rematch report --season {path.parent.name}"):

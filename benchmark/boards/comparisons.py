@@ -65,8 +65,8 @@ def values(row: Row, metric: str) -> list[float]:
 
 
 def is_coarse(row: Row) -> bool:
-    """Whether the bins of S cannot be trusted: it lies above 1 - KS, which bounds the
-    true overlap, or half and double the bins give another S."""
+    """Whether S cannot be trusted: it lies above 1 - KS, which bounds the true overlap,
+    or half and double the bins give another."""
     if not row.has_scores:
         return False
     ends = [row.mean(f"overlap_s_{bins}_bins") for bins in ("half", "double")]
@@ -75,8 +75,8 @@ def is_coarse(row: Row) -> bool:
 
 
 def interval(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
-    """Interval of the mean of a row's trainings, for other images and trainings. None
-    where nothing is known of other trainings, or without interval_over_images."""
+    """Of the mean of a row's trainings, for other images and trainings; None where
+    nothing is known of one of these."""
     part = seed_part(board, row, metric)
     over_images = interval_over_images(board, row, metric)
     if over_images is None or part is None:
@@ -90,8 +90,8 @@ def interval(board: Board, row: Row, metric: str) -> tuple[float, float] | None:
 def interval_over_images(
     board: Board, row: Row, metric: str
 ) -> tuple[float, float] | None:
-    """Interval of the mean of these very trainings, had other images been drawn. None
-    where the metric was not measured, or varies with its trainings only."""
+    """Of the mean of these very trainings, for other images; None where the metric was
+    not measured, or varies with trainings only."""
     outcomes = usable(row, metric)
     sample = sample_of(board, row, metric)
     if not outcomes or sample.noise is None:
@@ -105,8 +105,7 @@ def interval_over_images(
 
 
 def seed_part(board: Board, row: Row, metric: str) -> SeedPart | None:
-    """The spread that the mean of the row's trainings inherits; None: it is not
-    known."""
+    """The spread that the mean of the row's trainings inherits, if known."""
     count = len(sample_of(board, row, metric).values)
     spread = spread_of(board, row.task, metric)
     return spread.part(_varies_as(board, row, metric), count) if count else None
@@ -115,8 +114,8 @@ def seed_part(board: Board, row: Row, metric: str) -> SeedPart | None:
 def compare(
     board: Board, first: Row, second: Row | None, metric: str
 ) -> Comparison | None:
-    """The difference of two rows; of one row, its difference of two metrics against
-    zero. None where a row does not have the metric."""
+    """The difference of two rows, or one row's difference of two metrics against zero;
+    None where a row does not have the metric."""
     rows = [row for row in (first, second) if row]
     samples = [sample_of(board, row, metric) for row in rows]
     if not all(sample.values for sample in samples):
@@ -150,8 +149,7 @@ def features_of(*rows: Row) -> str:
 
 @lru_cache(maxsize=4096)
 def usable(row: Row, metric: str) -> dict[int, Outcome]:
-    """The outcomes that have the metric and, if it is a mean over queries, its ranks;
-    by seed."""
+    """By seed, the outcomes that have the metric and, of a mean over queries, ranks."""
     outcomes = {}
     for outcome in row.played:
         terms = []
@@ -189,8 +187,8 @@ def sample_of(board: Board, row: Row, metric: str) -> Sample:
 
 @lru_cache(maxsize=4096)
 def _noise(board: Board, outcome: Outcome, metric: str) -> np.ndarray | None:
-    """The part of each group of images in the error of a metric of one cell, (G,), as
-    significance.deviations has it. For S, that of each of its resamples, (T,)."""
+    """The part of each group of images in the error of a metric of one cell, (G,):
+    significance.deviations. For S, that of each of its resamples, (T,)."""
     if metric == "overlap_s":
         return _noise_of_resamples(outcome.scores.replicates)
     terms_of: dict[RankKey, list[Metric]] = {}
@@ -211,9 +209,8 @@ def _noise(board: Board, outcome: Outcome, metric: str) -> np.ndarray | None:
 
 
 def _noise_of_resamples(replicates_T: np.ndarray | None) -> np.ndarray | None:
-    """Deviations (T,) whose squares add up to the variance of the resamples. All cells
-    of a dataset share the resamples; one that is NaN, as of a single group, is NaN for
-    every cell, and its deviation is 0."""
+    """Deviations (T,) whose squares add up to the variance of the resamples, which all
+    cells share. One that is NaN, as of a single group, has a deviation of 0."""
     if replicates_T is None or np.isfinite(replicates_T).sum() < 2:
         return None
     is_finite_T = np.isfinite(replicates_T)
@@ -222,15 +219,14 @@ def _noise_of_resamples(replicates_T: np.ndarray | None) -> np.ndarray | None:
 
 
 def _terms(outcome: Outcome, metric: str) -> list[Metric]:
-    """The means over queries that add up to the metric, such as one over folds of equal
-    size; empty: it is not such a mean."""
+    """The means over queries that add up to the metric; empty: there are none."""
     return query_terms(metric, outcome.record.metrics) if metric in METRICS else []
 
 
 @lru_cache(maxsize=512)
 def spread_of(board: Board, task: str, metric: str) -> Spread:
-    """The spread of trainings of a metric, over all rows of the task; of those whose
-    trainings are the same, one counts."""
+    """How far trainings lie apart, over all rows of the task; of those with the same
+    trainings, one counts."""
     rows = [row for row in board.rows if row.task == task and row.played]
     rows = [row for row in rows if _varies_as(board, row, metric) == row.preset]
     samples = {row.preset: sample_of(board, row, metric) for row in rows}
@@ -244,8 +240,8 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
 
 def _varies_on_its_own(board: Board, metric: str) -> bool:
     """Whether the spread of one row says nothing about that of another: other work
-    slows one training only, scores have the scale of their method, and a fold is hard
-    or easy for all rows at once."""
+    slows one training, scores have the scale of their method, a fold is hard for all
+    rows at once."""
     has_own_scale = quantity(metric).unit in UNITS_OF_OWN_SCALE
     return bool(board.fold_boards) or is_time(metric) or has_own_scale
 
@@ -276,14 +272,12 @@ def trainings_of(board: Board, row: Row) -> frozenset[str]:
 
 
 def row_of_any_task(board: Board, preset: str) -> Row | None:
-    """The row of a start or of a member, which may be of another task than the
-    board."""
+    """The row of a start or a member, which may be of another task."""
     return (board.whole or board).row(preset)
 
 
 def _representative(board: Board, row: Row) -> str:
-    """Of the presets with the same training, as where papers differ in what is equal
-    here, the one with the most seeds; the first on ties."""
+    """Of the presets with the same training, the one with the most seeds."""
     training, alike = _training_identity(row), []
     for other in board.rows if training else ():
         is_alike = other.task == row.task and _training_identity(other) == training
@@ -294,8 +288,7 @@ def _representative(board: Board, row: Row) -> str:
 
 @lru_cache(maxsize=1024)
 def _training_identity(row: Row) -> str:
-    """What determines the row's own trainings, apart from the seed, as text; "" if the
-    records do not say."""
+    """What determines the row's own trainings, apart from the seed; "": not known."""
     identity = row.record.trainings.get(row.preset)
     facts = [row.record.options, row.declared.start, row.method, identity]
     return json.dumps(facts, sort_keys=True) if identity else ""
@@ -303,31 +296,29 @@ def _training_identity(row: Row) -> str:
 
 @lru_cache(maxsize=64)
 def _apart(board: Board) -> np.ndarray:
-    """Which of `board.ranked`, of one task, differ, (R, R): those of which the one that
-    is ranked higher is significantly better, for other images and other trainings, with
-    Holm's adjustment over all pairs."""
+    """Which of `board.ranked` differ, (R, R): one is significantly better than the
+    other, for other images and trainings, with Holm's adjustment over all pairs."""
     ranked = board.ranked
     p_values = [_p_apart(board, *pair) for pair in combinations(ranked, 2)]
     return significance.apart(p_values, len(ranked))
 
 
 def rivals(board: Board) -> list[list[int]]:
-    """Of each of `board.ranked`, of one task, the ranks, from 1, of the others that do
-    not differ."""
+    """Of each of `board.ranked`, the ranks, from 1, of those that do not differ."""
     alike_RR = ~_apart(board)
     np.fill_diagonal(alike_RR, False)
     return [(1 + np.flatnonzero(alike_R)).tolist() for alike_R in alike_RR]
 
 
 def rank_intervals(board: Board) -> list[tuple[int, int]]:
-    """Of each of `board.ranked`, of one task, the best and the worst rank, from 1, that
-    it could have for other images and other trainings."""
+    """Of each of `board.ranked`, the best and the worst rank, from 1, that it could
+    have for other images and other trainings."""
     return significance.rank_intervals(_apart(board))
 
 
 def _p_apart(board: Board, first: Row, second: Row) -> float:
-    """p of the difference by which the first stands before the second; 1 where nothing
-    is known of other trainings, and of too few test queries for any conclusion."""
+    """p that the first is no better; 1 where nothing is known of other trainings, and
+    of too few test queries."""
     comparison = compare(board, first, second, RANKED_BY[first.task])
     if board.is_small(first.task) or not comparison or not comparison.estimate:
         return 1.0
@@ -336,8 +327,7 @@ def _p_apart(board: Board, first: Row, second: Row) -> float:
 
 
 def is_compared(board: Board) -> bool:
-    """Whether any two of `board.ranked`, of one task, could differ significantly: the
-    test queries are enough, and something is known of other trainings."""
+    """Whether any two of `board.ranked` could differ significantly."""
     parts = [seed_part(board, row, RANKED_BY[row.task]) for row in board.ranked]
     known = [part for part in parts if part is not None]
     return len(known) > 1 and not board.is_small(board.ranked[0].task)

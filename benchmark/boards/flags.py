@@ -120,7 +120,7 @@ class FlagKind:
 def flag_kind(
     letter: str, name: str, by: str = "of_row", **facts: object
 ) -> Callable[[Callable], FlagKind]:
-    """Declare the kind that the function below finds, in its field `by`. The function's
+    """Declare the kind that the function below finds, in its field `by`; the function's
     name becomes that of the kind."""
 
     def declared(finds: Callable) -> FlagKind:
@@ -147,8 +147,7 @@ def _barely_trained(compared: Compared) -> Bias | None:
     bias=_barely_trained,
 )
 def near_chance(board: Board, row: Row) -> str:
-    """The R@K of random scores is K / N in each direction, with N items for each right
-    one."""
+    """The R@K of random scores is K / N each way, with N items for a right one."""
     rsum, ways = row.mean("rsum"), len(board.ways)
     if row.task != "retrieval" or not row.played or rsum is None:
         return ""
@@ -183,8 +182,7 @@ def _fine_tuning_lost(compared: Compared) -> str:
     is_out_of_reach=True,
 )
 def below_its_start(board: Board, row: Row) -> str:
-    """Of each training with a start: its best validation rsum, and that of the
-    start."""
+    """Of each training with a start: its best validation rsum, and that of the start."""
     if not row.declared.start:
         return ""
     start = comparisons.row_of_any_task(board, row.declared.start)
@@ -270,8 +268,7 @@ def identical(compared: Compared) -> str:
 
 @flag_kind("U", "unequal settings", by="bias", remedy="equal settings")
 def unequal_settings(compared: Compared) -> Bias | None:
-    """An option favours the row that was tried with it, where the other was not; where
-    both were, each has what its own validation prefers."""
+    """An option favours the row that was tried with it, where the other was not."""
     if not compared.is_of_two:
         return None
     unequal, favoured = [], set()
@@ -308,9 +305,8 @@ def _untried(compared: Compared) -> Bias | None:
 
 @flag_kind("H", "unlike trials", by="caution", remedy="equal trials", bias=_untried)
 def unlike_trials(compared: Compared) -> str:
-    """How often, and with which options, each of two methods was tried on validation,
-    where that differs; of one method's rows, which of them its settings were tried
-    on."""
+    """How often, and with which options, each of two methods was tried on validation;
+    of one method's rows, which of them its settings were tried on."""
     if not compared.is_of_two or _untried(compared):
         return ""
     board, (first, second) = compared.board, compared.rows
@@ -439,8 +435,8 @@ def other_release(board: Board, row: Row) -> str:
 def _most_trainings(
     board: Board, row: Row, shows: Callable[[dict], bool | None], what: str
 ) -> str:
-    """How many trainings, of a fusion those of its members, show something, where at
-    least half of those do that can."""
+    """How many trainings, of a fusion of its members, show something, where at least
+    half do that can."""
     shown = []
     for name in comparisons.trainings_of(board, row):
         member = comparisons.row_of_any_task(board, name)
@@ -537,8 +533,7 @@ def seeds_added(board: Board, row: Row) -> str:
 
 @flag_kind("1", "unlike seeds", by="caution")
 def unlike_seeds(compared: Compared) -> str:
-    """Which seeds are compared, where they are not the same; "" of external rows, which
-    have none."""
+    """Which seeds are compared, where they differ; external rows have none."""
     if any(row.is_external for row in compared.rows):
         return ""
     seeds = {}
@@ -638,8 +633,7 @@ def _of_row(board: Board, row: Row, kind: FlagKind) -> str:
 
 
 def obstacle(compared: Compared) -> Flag | None:
-    """Why nothing can be concluded from a comparison, whatever its numbers; None: it
-    can."""
+    """Why nothing can be concluded from a comparison; None: it can."""
     for kind in OBSTACLES:
         if text := kind.obstacle(compared):
             return kind.flag(text)
@@ -647,8 +641,7 @@ def obstacle(compared: Compared) -> Flag | None:
 
 
 def biases(compared: Compared) -> tuple[Flag, ...]:
-    """What favours a side of a comparison, or may: what the entry of its claim says
-    comes first."""
+    """What favours a side, or may: what the entry of its claim says comes first."""
     known = [(kind, kind.bias(compared)) for kind in FLAGS if kind.bias]
     if compared.claim:
         known.insert(0, (unequal_settings, compared.claim.bias))
@@ -663,8 +656,7 @@ def biases(compared: Compared) -> tuple[Flag, ...]:
 def claim_flags(
     board: Board, presets: Iterable[str], verdicts: Sequence[Verdict]
 ) -> list[Flag]:
-    """What of the rows of a claim, then of each comparison, speaks against trusting a
-    verdict."""
+    """What of the rows of a claim, then of each comparison, speaks against trusting it."""
     rows = [board.row(preset) for preset in presets]
     flags = []
     for kind in filter(attrgetter("warns"), FLAGS):
@@ -683,8 +675,7 @@ def claim_flags(
 
 
 def _by_result(row: Row) -> dict[tuple, list[int]]:
-    """The seeds of a row by their ranks; those whose ranks are not kept are left
-    out."""
+    """The seeds of a row by their ranks, as far as these are kept."""
     seeds: dict[tuple, list[int]] = {}
     for outcome in row.played:
         ranks = outcome.scores.ranks

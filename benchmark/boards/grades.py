@@ -93,8 +93,7 @@ class Finding:
 
     @property
     def reason(self) -> str:
-        """The reason of its conclusion and, where the season concludes something else,
-        that of the season."""
+        """Of its conclusion and, where the season concludes something else, of that."""
         if self.conclusion == self.entry.conclusion:
             return self.entry.reason
         reason = self.decisive.reason
@@ -161,8 +160,8 @@ class Graded:
 
 
 def graded(claims: Sequence[Sequence[Finding]]) -> list[Graded]:
-    """The grades of one paper's counted claims, each with at least one finding on
-    photographs; p is adjusted over all of them."""
+    """The grades of one paper's counted claims, each with a finding on photographs; p is adjusted
+    over all of them."""
     pooled = [_pooled(findings) for findings in claims]
     judged = rules.judge([[part.verdict for part in parts] for parts in pooled])
     p_values = [_p_of_dependence(parts) for parts in pooled]
@@ -198,8 +197,8 @@ def _pooled(findings: Sequence[Finding]) -> list[PooledPart]:
 
 
 def _over_set_ups(usable: dict[Finding, Verdict]) -> PooledPart:
-    """A part of a claim over the findings that can judge it. Of several on the same
-    images and features, the one with the most trainings counts; the first on ties."""
+    """A part over the findings that can judge it. Of several on the same images and
+    features, the one with the most trainings counts; the first on ties."""
     set_ups: dict[object, Finding] = {}
     for finding, verdict in usable.items():
         inputs = verdict.comparison.inputs or finding  # not known: taken as distinct
@@ -228,16 +227,16 @@ def _over_set_ups(usable: dict[Finding, Verdict]) -> PooledPart:
 
 
 def _p_of_dependence(parts: Sequence[PooledPart]) -> float:
-    """p that chance alone makes the set-ups of a part differ that do not all say the
-    same: the least of the parts, with Bonferroni's correction."""
+    """p that chance alone makes the set-ups differ of a part on which they disagree:
+    the least of the parts, with Bonferroni's correction."""
     mixed = [part.heterogeneity for part in parts if not part.is_unanimous]
     return min(1.0, len(parts) * min(mixed, default=1.0))
 
 
 def _grade_of(parts: tuple[PooledPart, ...], p: float) -> Graded:
-    """The grade of a claim from its judged parts; `p` is that of its dependence on the
-    set-up, adjusted by Holm. A part that does not depend on it, and denies the claim,
-    decides whatever the others do."""
+    """From the judged parts; `p` is that of dependence on the set-up, adjusted by Holm.
+    A part that does not depend on it, and denies the claim, decides whatever the others
+    do."""
     deciding: Sequence[PooledPart] = parts
     if p <= ALPHA:
         mixed = [part for part in parts if not part.is_unanimous]

@@ -69,8 +69,7 @@ class Line(NamedTuple):
 
     @property
     def needs_p(self) -> bool:
-        """Whether it asserts a difference: then p must be small after Holm's
-        adjustment, too."""
+        """Whether it asserts a difference: then p must be small, too, after Holm."""
         return self.low >= 0 or self.high <= 0
 
     def contains(self, interval: tuple[float, float], margin: float) -> bool:
@@ -117,9 +116,9 @@ class ClaimKind:
         return any(line.low == 0 for line in self.table)
 
     def despite(self, conclusion: Conclusion, favoured: Side) -> Conclusion:
-        """What is left of a conclusion where something favours a side: what goes
-        against that side. A difference that is too large may still be shown to be
-        small, one that is too small to be large."""
+        """What is left of a conclusion where something favours a side: a difference
+        that is too large may still be shown to be small, one that is too small to be
+        large."""
         for line in self.table:
             if line.conclusion != conclusion or favoured == Side.UNKNOWN:
                 continue
@@ -137,8 +136,7 @@ class ClaimKind:
 
 def _half_of_printed(effect: Effect) -> float:
     """A difference that is claimed is one of at least half of what the paper prints,
-    but of no more than a point per recall: effects that the paper found large are not
-    "none" when they are half as large."""
+    but of no more than a point per recall."""
     half = abs(effect.difference) / 2 or effect.points
     return min(half, effect.points or half, effect.most)
 

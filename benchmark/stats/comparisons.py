@@ -40,8 +40,7 @@ OUTLIER = 0.01  # p below which a preset varies more than the others
 
 @dataclass(frozen=True)
 class Sample:
-    """A metric of the runs of one thing, by seed, and what is known of its noise over
-    images."""
+    """A metric of the runs of one thing, by seed, with its noise over images."""
 
     values: dict[int, float]
     # (G,) as significance.deviations; None: images not known
@@ -67,8 +66,7 @@ class Sample:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all runs have the same value and, where images are known, on every
-        image."""
+        """Whether all runs have the same value and noise."""
         noises = {each.tobytes() for each in (self.noise or {}).values()}
         return len({*self.values.values()}) == 1 and len(noises) < 2
 
@@ -94,8 +92,8 @@ class Spread:
 
     @cached_property
     def prior(self) -> Variance | None:
-        """The variance that presets have in common; its freedom is d0, infinite where
-        they vary alike, and where they are too few to tell. None without a pool."""
+        """The common variance; its freedom is d0, infinite where presets vary alike or
+        are too few to tell. None without a pool."""
         if self.pooled is None:
             return None
         variance, freedom = common_variance(list(self.pool.values()))
@@ -104,8 +102,7 @@ class Spread:
         return Variance(variance, self.pooled.interaction, freedom)
 
     def part(self, preset: str, trainings: int) -> SeedPart | None:
-        """The part of trainings in the error of a mean over so many of them; None if
-        their spread is not known."""
+        """What so many trainings add to the error of their mean; None: it is not known."""
         if preset in self.own:
             return SeedPart((trainings,), *self.own[preset], is_own=True)
         if self.pooled is None:
@@ -152,7 +149,7 @@ def sample_of_queries(
 ) -> Sample:
     """The sum of several means over queries. `means` has, for each, the clusters of its
     queries, (Q,) whole numbers from 0 in the same numbering for all, and their values
-    by seed, (Q,) each, with the same seeds for all, in the unit of the sample."""
+    by seed, (Q,) each, in the unit of the sample."""
     clusters = np.unique(np.concatenate([cluster_Q for cluster_Q, _ in means]))
     count = 1 + int(clusters.max())
     values, noise = {}, {}
@@ -166,9 +163,8 @@ def sample_of_queries(
 
 
 def sample_of_folds(folds: Mapping[int, Sample]) -> Sample:
-    """The mean of each fold, by its number, as if it were one training. The images of a
-    fold are in no other, so each has terms of its own in the noise. A fold without
-    runs is left out."""
+    """The mean of each fold, by its number, as one run. No image is in two folds, so
+    each has terms of its own in the noise. A fold without runs is left out."""
     folds = {number: fold for number, fold in folds.items() if fold.values}
     values = {number: fold.mean for number, fold in folds.items()}
     if not folds or any(fold.noise is None for fold in folds.values()):
@@ -212,8 +208,8 @@ def _pooled(variances: Collection[Variance]) -> Variance | None:
 
 def common_variance(variances: Sequence[Variance]) -> tuple[float, float]:
     """s0^2 and d0 of Smyth (2004), Section 6.2: from the mean and the variance of the
-    logarithms. d0 is infinite where these vary no more than those of equal variances
-    would, and where fewer than two variances are above zero."""
+    logarithms. d0 is infinite where these vary by chance alone, and where fewer than
+    two variances are above zero."""
     known = [v for v in variances if v.variance > 0]
     if len(known) < 2:
         return 0.0, np.inf
@@ -250,7 +246,7 @@ def _outliers(pool: Mapping[str, Variance]) -> dict[str, Variance]:
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """How much better one thing is than another, or the value of one than zero, in the
-    metric's unit; positive where the first is better."""
+    metric's unit."""
 
     first: str
     second: str  # "": the first alone, compared with zero
@@ -278,8 +274,8 @@ class Comparison:
 
     @cached_property
     def estimate(self) -> Estimate | Constant | None:
-        """For other images and other runs, as far as something is known of them; None
-        where there is no spread, and the reach is not known."""
+        """For other images and other runs, as far as these are known; None without a
+        spread or a reach."""
         estimate = significance.on_other_images(self.difference, self.doubt)
         if estimate is None and self.reach and self.units:
             return Constant(value=self.difference, units=self.units, reach=self.reach)
@@ -363,8 +359,7 @@ def compare(
 
 
 def noise_of(samples: Sequence[Sample]) -> np.ndarray | None:
-    """What each image does to the mean of a sample, or to the difference of two, (G,);
-    None where that is not known."""
+    """What each image does to a mean, or to the difference of two, (G,), if known."""
     noises = [sample.mean_noise for sample in samples]
     if any(noise is None for noise in noises):
         return None
@@ -372,8 +367,8 @@ def noise_of(samples: Sequence[Sample]) -> np.ndarray | None:
 
 
 def doubt(samples: Sequence[Sample], parts: Sequence[SeedPart | None]) -> Doubt:
-    """Why the mean of a sample, or the difference of two, is uncertain. Without the
-    runs' part if one of `parts` is not known."""
+    """Why a mean, or the difference of two, is uncertain: without the runs' part if one
+    of `parts` is not known."""
     known = [] if None in parts else parts
     # one part for all that share a variance
     pooled = [part for part in known if not part.is_own]

@@ -67,15 +67,14 @@ class Doubt(NamedTuple):
 
     @property
     def share_of_trainings(self) -> float | None:
-        """Of the variance, that of trainings: what other trainings would change on
-        other images as well counts as theirs. None where there is no variance."""
+        """What other trainings would change of the variance; None where there is none."""
         whole = self.images + self.main
         return (self.interaction + self.main) / whole if whole else None
 
     @property
     def least_freedom(self) -> float:
-        """The least freedom of the spreads of trainings, else that of the images: a sum
-        of variances is known at least as well as the worst of them."""
+        """Of the spreads of trainings, else of the images: a sum of variances is known
+        at least as well as the worst of them."""
         of_seeds = [part.freedom for part in self.seeds if part.variance]
         if of_seeds:
             return float(min(of_seeds))
@@ -83,8 +82,7 @@ class Doubt(NamedTuple):
 
 
 class Known:
-    """A `value` of which is known how sure it is: _p is twice the p of at most a bound
-    where so much was measured."""
+    """How sure a `value` is. _p is twice the p of at most a bound."""
 
     def p(self, beyond: float = 0.0) -> float:
         """Two-sided p of a difference of at most `beyond`: of none, or of one on the
@@ -99,8 +97,7 @@ class Known:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate(Known):
-    """A mean or a difference with its standard error, above zero, and degrees of
-    freedom."""
+    """A mean or a difference with its standard error, above zero."""
 
     value: float
     error: float
@@ -166,9 +163,8 @@ def deviations(
 
 def on_test_set(value: float, doubt: Doubt) -> Estimate | None:
     """For other trainings on the same images; None where these are not known, or do not
-    vary. From the spread of presets, or less: where equal seeds make two presets alike,
-    the interaction of their difference shows it. Never less sure than for other
-    images."""
+    vary. Where equal seeds make two presets alike, their interaction shows it. Never
+    less sure than for other images."""
     if not doubt.seeds:
         return None
     variance = sum(part.weight() * part.variance for part in doubt.seeds)
@@ -181,9 +177,9 @@ def on_test_set(value: float, doubt: Doubt) -> Estimate | None:
 
 
 def on_other_images(value: float, doubt: Doubt) -> Estimate | None:
-    """For other images and other trainings; None where there is no spread. With
-    Satterthwaite's degrees of freedom: what is left of a spread without the interaction
-    is as uncertain as all of it."""
+    """For other images and other trainings; None where there is no spread.
+    Satterthwaite's freedom: a spread without the interaction is as uncertain as all of
+    it."""
     variance = doubt.images + doubt.main
     doubts = [doubt.images**2 / max(doubt.image_count - 1, 1)]
     for part in doubt.seeds:
@@ -201,9 +197,9 @@ def _estimate(value: float, variance: float, freedom: float) -> Estimate | None:
 def score_interval(
     value: float, variance: float, span: float, units: int
 ) -> tuple[float, float]:
-    """Wilson's interval of a mean of queries that lies in [0, span], for other images: n
-    is the number of independent queries that would have this variance or, where it is
-    zero, as where no query hits, that of images."""
+    """Wilson's interval of a mean of queries in [0, span], for other images: n is the
+    number of independent queries that would have this variance or, where it is zero, of
+    images."""
     share = min(1.0, max(0.0, value / span))  # a sum of means may leave it by rounding
     n = share * (1 - share) * span**2 / variance if variance > 0 else 0
     n = n if n > 0 else units
@@ -215,8 +211,8 @@ def score_interval(
 def with_seeds(
     value: float, over_images: tuple[float, float], part: SeedPart
 ) -> tuple[float, float]:
-    """An interval for other images, widened so that it is for other trainings, too: by
-    Student's interval, without the interaction, which is in that of the images."""
+    """An interval for other images, widened by Student's interval of trainings, without
+    the interaction, which is in that of the images."""
     reach = t_of(part.freedom) * float(np.sqrt(part.weight() * part.main))
     return summed([value, 0.0], [over_images, (-reach, reach)])
 
@@ -224,17 +220,16 @@ def with_seeds(
 def summed(
     values: Sequence[float], intervals: Sequence[tuple[float, float]]
 ) -> tuple[float, float]:
-    """Interval of a sum of independent estimates with intervals of their own: from the
-    sum each end lies as far as the root of the sum of squares of what they are away
-    (Zou and Donner's MOVER), so ends that are not symmetric stay so."""
+    """Interval of a sum of independent estimates: each end lies as far from it as the
+    root of the sum of squares of their reaches (Zou and Donner's MOVER)."""
     reaches = np.abs(np.subtract(intervals, np.reshape(values, (-1, 1))))
     below, above = np.hypot.reduce(reaches).tolist()
     return sum(values) - below, sum(values) + above
 
 
 def holm_products(p_values: Sequence[float]) -> np.ndarray:
-    """Holm's adjusted p of one family, in its order, and not capped at 1: divided by
-    its p, each gives the factor of the adjustment."""
+    """Holm's adjusted p of one family, in its order, not capped at 1: divided by its p,
+    each gives the factor."""
     p_H = np.asarray(p_values, dtype=float)
     order_H = np.argsort(p_H)
     products_H = np.sort(p_H) * np.arange(len(p_H), 0, -1)
@@ -279,9 +274,9 @@ class RankCorrelation:
 def rank_correlation(
     first: Sequence[float], second: Sequence[float], groups: Sequence[str]
 ) -> RankCorrelation | None:
-    """Of pairs; the interval is that of groups of pairs drawn again, each with all its
-    pairs, since those of one group are alike. None for fewer than FEWEST pairs, of a
-    single group, and where nothing varies."""
+    """Of pairs, with the interval of groups of pairs drawn again, since those of one
+    group are alike. None for fewer than FEWEST pairs, a single group, and where nothing
+    varies."""
     names = sorted(set(groups))
     is_constant = len(set(first)) == 1 or len(set(second)) == 1
     if len(first) < FEWEST or len(names) == 1 or is_constant:

@@ -89,8 +89,8 @@ class Rule:
         return 0.0 if self.kind.from_zero else self.margin
 
     def p(self, estimate: Estimate) -> float:
-        """Of the difference that the claim asserts or, of one that denies a difference,
-        of that which denies it."""
+        """Of what the claim asserts or, of one that denies a difference, of what denies
+        it."""
         if self.kind.is_one_sided:
             return estimate.p_above(self.margin)
         return estimate.p(beyond=self.bound)
@@ -137,17 +137,16 @@ class Rule:
         return f"lies below {'zero' if self.kind.from_zero else f'-{margin}'}"
 
     def holding(self, reach: float, half_width: float) -> tuple[float, float]:
-        """The range of measured differences with which the claim holds: `reach` is how
-        far from the bound a difference is told from it, `half_width` that of the
-        interval."""
+        """The measured differences with which the claim holds: `reach` is how far from
+        the bound one is told from it, `half_width` that of the interval."""
         room = self.margin - half_width
         if not self.kind.denies:
             return max(self.bound + reach, room), inf
         return (-inf if self.kind.is_one_sided else -room), room
 
     def limit(self, difference: float, doubt: Doubt, adjustment: float = 1.0) -> Limit:
-        """What would decide the claim with a power of POWER, if the difference stays;
-        `adjustment` is what Holm multiplied the p with."""
+        """What would decide the claim with a power of POWER; Holm multiplied its p with
+        `adjustment`."""
         size = difference if self.kind.is_one_sided else abs(difference)
         # A claim that asserts any difference is denied by an interval below the margin.
         denied = difference if self.kind.from_zero else size
@@ -162,8 +161,7 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What a comparison says of one part of a claim: as it is put to `judge`, and what
-    that concludes."""
+    """On one part of a claim: what is put to `judge`, and what that concludes."""
 
     comparison: Comparison
     rule: Rule
@@ -200,8 +198,7 @@ class Verdict:
 
     @property
     def favoured(self) -> Side | None:
-        """The side that all biases favour; UNKNOWN where they do not favour one alike;
-        None without one."""
+        """The side that all biases favour; UNKNOWN where they differ; None without one."""
         sides = {bias.favours for bias in self.biases}
         if len(sides) > 1:
             return Side.UNKNOWN
@@ -221,8 +218,7 @@ class Verdict:
 
 
 def judge(claims: Sequence[Sequence[Verdict]]) -> list[list[Verdict]]:
-    """The verdicts on the parts of each claim with what they conclude, with the
-    adjustment over all these claims."""
+    """What the parts of each claim conclude, with the adjustment over all claims."""
     in_general = _adjusted(claims, "estimate")
     on_test_set = _adjusted(claims, "on_test_set")
     judged = []
@@ -242,8 +238,8 @@ class Adjusted(NamedTuple):
 def _concluded(
     verdict: Verdict, general: Adjusted | None, fixed: Adjusted | None
 ) -> Verdict:
-    """The verdict with its conclusions: `general` has its p for other images and other
-    trainings, `fixed` that for other trainings on this test set."""
+    """The conclusions: `general` has the p for other images and other trainings, `fixed` that for other
+    trainings on this test set."""
     comparison, rule = verdict.comparison, verdict.rule
     conclusion, blocked, limit = Conclusion.UNDECIDED, None, None
     if general is None:
@@ -296,8 +292,7 @@ class Evidence(NamedTuple):
 
     @property
     def goes_against(self) -> bool:
-        """Whether p is that of what denies the claim: of a part that is behind, and of
-        any that denies a difference."""
+        """Whether p is that of what denies the claim."""
         return self.rule.kind.denies or self.estimate.value < 0
 
 
@@ -305,7 +300,7 @@ def _adjusted(
     claims: Sequence[Sequence[Verdict]], scope: str
 ) -> list[list[Adjusted | None]]:
     """By an estimate of the comparisons, over the claims that have a part which can be
-    judged: of each claim its parts, None of those that cannot."""
+    judged; None of parts that cannot."""
     known = []
     for claim in claims:
         parts = []
@@ -323,9 +318,8 @@ def _adjusted(
 
 
 def _by_holm(part: Evidence, claim: tuple[Evidence, ...], p_of: Mapping) -> Adjusted:
-    """p of a part, adjusted among all claims, whose p is `p_of`, with its own p in
-    place of its claim's. A smaller p has more claims behind it, and so a larger
-    factor."""
+    """p of a part, adjusted among all claims, whose p is `p_of`, in place of its
+    claim's. A smaller p has more claims behind it, and so a larger factor."""
     p = part.p
     p_in_family = p_of | {claim: p * len(claim) if part.goes_against else p}
     products = holm_products(list(p_in_family.values()))
@@ -334,8 +328,7 @@ def _by_holm(part: Evidence, claim: tuple[Evidence, ...], p_of: Mapping) -> Adju
 
 
 def claim_p(parts: Sequence[Evidence]) -> float:
-    """p of a claim: that all its parts hold or, if one goes against it, that this one
-    denies it."""
+    """That all parts hold or, if one goes against the claim, that it denies it."""
     behind = [part.p for part in parts if part.goes_against]
     if len(parts) == 1 or not behind:
         return max(part.p for part in parts)
@@ -370,8 +363,8 @@ def size_of(
     printed: float | None,
     slopes: tuple[float, float] | None = (1.0, 1.0),
 ) -> Size | None:
-    """None where one of them is not known, or the paper prints no difference. `slopes`
-    are what a point is worth here and in the paper."""
+    """None where one is not known, or no difference is printed. `slopes` are what a
+    point is worth here and in the paper."""
     if interval is None or not printed or slopes is None:
         return None
     low, high = interval if printed > 0 else (-interval[1], -interval[0])
@@ -385,8 +378,8 @@ def size_of(
 
 def log_odds_per_point(first: float, second: float, most: float) -> float:
     """How many log odds a point is worth between two recalls, of which `most` is the
-    largest: that scale knows the level, so that 2 of 10 are more than 2 of 50. One that
-    is 0 or perfect counts as half a point from it."""
+    largest: 2 of 10 are more than 2 of 50. One that is 0 or perfect counts as half a
+    point from it."""
     ends = [min(max(end, 0.5), most - 0.5) for end in (first, second)]
     if ends[0] == ends[1]:
         return most / (ends[0] * (most - ends[0]))
@@ -401,7 +394,7 @@ def _is_found(
     folds: int = 0,
 ) -> bool:
     """Whether a difference would be told from one of its bounds, so far away and at
-    such a level of significance, with further trainings, or with further folds."""
+    such a level, with further trainings, or with further folds."""
     now = sum(part.weight() for part in doubt.seeds)
     images = doubt.images
     if seeds:

@@ -21,9 +21,8 @@ FOLD = "more {folds} of the same size"  # other images from the same pool
 
 
 def verdict_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
-    """For pages, a row per claim that was run, and of one with several parts a row
-    for each: the verdict, what would decide an undecided one, and the letters of all
-    flags."""
+    """For pages, a row per claim that was run, and of one with several parts a row for
+    each, with the letters of all flags."""
     lines = []
     for claim_test in claim_tests:
         verdicts, letters = claim_test.verdicts, flags.letters(claim_test.flags)
@@ -54,8 +53,7 @@ def verdict_columns(verdict: Verdict | None) -> dict:
 
 
 def claims_table(title: str, claim_tests: Sequence[ClaimTest]) -> Table:
-    """For export: every claim, with a row per part that was run, or the reason why none
-    was."""
+    """For export: every claim, with a row per part that was run, or why none was."""
     lines = []
     for claim_test in claim_tests:
         head = {
@@ -110,8 +108,7 @@ def against_papers(
     board: Board, claim_tests: Sequence[ClaimTest]
 ) -> list[tuple[ClaimTest, str]]:
     """The verdicts that contradict their paper, each with Markdown links to the tests
-    that speak for the implementation, since a wrong implementation is likelier than a
-    wrong paper."""
+    that speak for the implementation."""
     listed = []
     for test in claim_tests:
         rows = list(filter(None, map(board.row, test.claim.presets)))
@@ -126,8 +123,7 @@ def against_papers(
 
 
 def conclusion_counts(claim_tests: Sequence[ClaimTest]) -> str:
-    """How many claims that count hold, have no effect, fail and are open: "1 held, 2
-    undecided"."""
+    """How many claims that count hold, fail, are open: "1 held, 2 undecided"."""
     numbers = counts(claim_tests)
     without_effect = numbers[Conclusion.NO_DIFFERENCE]
     denied = sum(numbers[conclusion] for conclusion in FAILED)
@@ -142,8 +138,7 @@ def conclusion_counts(claim_tests: Sequence[ClaimTest]) -> str:
 
 
 def tally(claim_tests: Sequence[ClaimTest]) -> str:
-    """What became of all claims, those of the season file first; without its full
-    stop."""
+    """What became of all claims, those of the season file first."""
     own = [test for test in claim_tests if test.paper == OWN]
     others = [test for test in claim_tests if test.paper != OWN]
     sentences = [f"The season's own claims: {conclusion_counts(own)}"] if own else []
@@ -174,16 +169,14 @@ def compared(verdict: Verdict) -> str:
 
 
 def difference(comparison: Comparison) -> Number:
-    """What was measured with its interval; a dagger marks one that says nothing of other
-    trainings."""
+    """With its interval; a dagger marks one that says nothing of other trainings."""
     note = DAGGER if comparison.is_of_these_trainings else ""
     interval = comparison.interval
     return signed(comparison.difference, comparison.decimals, interval, note)
 
 
 def level(place: RowEntry) -> Number:
-    """The mean with its interval; a dagger marks one that says nothing of other
-    trainings."""
+    """A row's mean with its interval, marked likewise."""
     note = DAGGER if place.is_of_these_trainings else ""
     return Number(value=place.mean, low=place.low, high=place.high, note=note)
 
@@ -194,8 +187,8 @@ def printed_difference(verdict: Verdict) -> Number | None:
 
 
 def remark(claim_test: ClaimTest, verdict: Verdict) -> str:
-    """Why the verdict is what it is, how large the difference is beside the printed
-    one, what would decide an undecided claim, and what speaks against trusting it."""
+    """Why the verdict is what it is, how large beside the printed difference, what
+    would decide it, and what speaks against trusting it."""
     remarks = [verdict.reason]
     if verdict.size not in (None, Size.AS_PRINTED):
         remarks.append(f"the difference is {verdict.size}")
@@ -206,8 +199,7 @@ def remark(claim_test: ClaimTest, verdict: Verdict) -> str:
 
 
 def decided_by(limit: Limit, fold: str = FOLD) -> str:
-    """What would decide an undecided comparison, if its difference stays; `fold` says
-    what further folds are."""
+    """What would decide a comparison; `fold` says what further folds are."""
     ways = []
     if limit.seeds:
         plural = "s" if limit.seeds > 1 else ""

@@ -50,8 +50,7 @@ NOT_KNOWN, SEE_ABOVE, SEE_ALL = "not known", "see above", "see all set-ups"
 
 @dataclass(frozen=True, kw_only=True)
 class Links:
-    """The addresses of the pages that the ledger leads to; "" of one that is not
-    there."""
+    """Where the ledger leads to; "" of what is not there."""
 
     seasons: Mapping[str, str]  # the first page of each
     claims: Mapping[str, str]  # those of each season
@@ -105,7 +104,7 @@ def ledger_page(
     brought: Sequence[BroughtClaims] = (),
 ) -> str:
     """reports/README.md, and the same for a site, which has other `links`; `figures`
-    are the Markdown of the figures by name."""
+    are Markdown by name."""
     places, of_papers = {}, {name: [] for name in papers()}
     for row in sorted(rows, key=lambda row: not row.claim.headline):
         places |= {finding.place: finding.level for finding in row.photographs}
@@ -142,9 +141,8 @@ def verdicts_by_grade() -> dict[Grade, list[Conclusion]]:
 
 
 def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
-    """Markdown for the first page of a project: what photographs say of the headlines
-    of each paper that has a printed number for one of them, and the best row on
-    photographs."""
+    """Markdown for the first page of a project: the headlines of each paper that prints
+    a number for one, and the best row, on photographs."""
     of_papers = {}  # paper -> grade -> rows, first those with a printed number
     for name, paper in papers().items():
         order = [claim.id for claim in paper.claims if claim.headline]
@@ -206,17 +204,15 @@ def numbers(rows: Sequence[LedgerRow]) -> dict:
 
 
 def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
-    """Markdown: a row per claim that was tested: its grade, what all set-ups say
-    together and each for itself, and drawings; the effects are of the part that
-    decides. Empty without a row."""
+    """Markdown: a row per claim that was tested, by the part that decides. Empty
+    without a row."""
     tested = [row for row in rows if row.findings]
     facts = {"rows": tested, "places": places, "needed": needed, "signed": signed}
     return _filled("matrix.md.j2", **facts).strip()
 
 
 def pooled_difference(row: LedgerRow) -> Number | None:
-    """Of the part that decides, over all set-ups, with its interval; None without a
-    test on photographs."""
+    """On the part that decides, over all set-ups; None without a test on photographs."""
     return _pooled_difference(row.graded.decisive) if row.graded else None
 
 
@@ -250,8 +246,7 @@ def _listed(reasons: Sequence[str]) -> str:
 
 
 def _contradiction(part: PooledPart) -> str:
-    """What all set-ups say together of a part, and what each of those says alone that
-    can tell."""
+    """What all set-ups say together of a part, and what each says alone."""
     together = f"all together: {part.verdict.conclusion}"
     if part.verdict.conclusion == Conclusion.NO_DIFFERENCE:
         together += f" of {part.verdict.margin:.3g}"
@@ -277,8 +272,8 @@ def needs(verdicts: Sequence[Verdict], decisive: Verdict) -> str:
 
 
 def _undecided(verdicts: Sequence[Verdict], decisive: Verdict) -> list[Verdict]:
-    """The undecided verdicts that have to be decided: all, or the decisive one alone
-    where further trainings may show that one denies the claim."""
+    """What has to be decided: all, or the decisive one alone where further trainings
+    may show that one denies the claim."""
     undecided = [each for each in verdicts if each.conclusion == UNDECIDED]
     for verdict in undecided:
         if verdict.difference < 0 and verdict.limit and any(verdict.limit):
@@ -303,8 +298,7 @@ def anchor(row: LedgerRow) -> str:
 
 
 def gains(seasons: Sequence[SeasonClaims]) -> Table:
-    """What rows gain from the weakest to the strongest set of features of the same
-    photographs."""
+    """What rows gain from the weakest to the strongest features of the same images."""
     boards: dict[str, list[Leader]] = {}  # title of a dataset -> its leaders
     for _, data in _measured(seasons):
         if data.of_retrieval and not data.is_drawn:
@@ -353,8 +347,7 @@ class LayerChanges:
 
 
 def layer_changes(seasons: Sequence[SeasonClaims]) -> list[LayerChanges]:
-    """What further layers of relevance change, for each dataset that has some: claims
-    of papers alone."""
+    """What layers of relevance change for claims of papers, by dataset."""
     listed = []
     for season, data in _measured(seasons):
         judged, changed, layers = [], [], {}
@@ -413,8 +406,8 @@ class BestRow:
 
 
 def best_rows(seasons: Sequence[SeasonClaims]) -> list[BestRow]:
-    """The best row of every board, photographs first; where it knows more than others,
-    the best of the others, too."""
+    """Of every board, photographs first; where the best knows more than others, the
+    best of the others, too."""
     listed = []
     for season, data in _measured(seasons):
         for leader in data.leaders:
@@ -429,8 +422,7 @@ def _highest(data: Measured) -> float:
 
 
 def leaders(seasons: Sequence[SeasonClaims]) -> Table:
-    """The best row of every board: its interval, how many are not significantly
-    different, and what speaks against trusting it."""
+    """The best row of every board, and what speaks against trusting it."""
     lines = []
     for best in best_rows(seasons):
         leader, place, alike = best.leader, best.place, None
@@ -459,8 +451,8 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
 
 
 def evidence_table(row: LedgerRow) -> Table:
-    """What all set-ups say together, a line per part; then a line per finding, and of
-    a claim with several parts a line for each."""
+    """A line per part over all set-ups; then one per finding, and of a claim with
+    several parts one for each."""
     lines = []
     parts = row.graded.parts if row.graded else ()
     for part in parts:
@@ -486,8 +478,8 @@ def _columns(claim: Claim, verdict: Verdict | None) -> dict:
 
 
 def _open_part(row: LedgerRow, part: PooledPart) -> str:
-    """What would decide a part of an open claim over all set-ups, where no number of
-    trainings is known to."""
+    """What would decide a part over all set-ups, where no number of trainings is known
+    to."""
     is_open = part.verdict.conclusion == UNDECIDED
     words = part.verdict.remedy if is_open else ""
     if part is row.graded.decisive or (is_open and row.grade == Grade.OUT_OF_REACH):
@@ -496,8 +488,7 @@ def _open_part(row: LedgerRow, part: PooledPart) -> str:
 
 
 def _finding_lines(finding: Finding, is_pooled: bool) -> list[dict]:
-    """What it says for itself; what would decide one that is pooled stands beside all
-    set-ups."""
+    """A finding, then its parts; what would decide a pooled one is said above it."""
     verdicts, open_by = list(finding.alone.values()), ""
     if finding.is_drawn:
         open_by = needs(verdicts, finding.decisive)
