@@ -160,8 +160,8 @@ class Graded:
 
 
 def graded(claims: Sequence[Sequence[Finding]]) -> list[Graded]:
-    """The grades of one paper's counted claims, each with a finding on photographs; p is adjusted
-    over all of them."""
+    """The grades of one paper's counted claims, each with a finding on photographs; p
+    is adjusted over all of them."""
     pooled = [_pooled(findings) for findings in claims]
     judged = rules.judge([[part.verdict for part in parts] for parts in pooled])
     p_values = [_p_of_dependence(parts) for parts in pooled]

@@ -198,7 +198,7 @@ class Verdict:
 
     @property
     def favoured(self) -> Side | None:
-        """The side that all biases favour; UNKNOWN where they differ; None without one."""
+        """The side that all biases favour; UNKNOWN if they differ; None without one."""
         sides = {bias.favours for bias in self.biases}
         if len(sides) > 1:
             return Side.UNKNOWN
@@ -238,8 +238,8 @@ class Adjusted(NamedTuple):
 def _concluded(
     verdict: Verdict, general: Adjusted | None, fixed: Adjusted | None
 ) -> Verdict:
-    """The conclusions: `general` has the p for other images and other trainings, `fixed` that for other
-    trainings on this test set."""
+    """The conclusions: `general` has the p for other images and other trainings,
+    `fixed` that for other trainings on this test set."""
     comparison, rule = verdict.comparison, verdict.rule
     conclusion, blocked, limit = Conclusion.UNDECIDED, None, None
     if general is None:
