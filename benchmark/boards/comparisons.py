@@ -163,7 +163,7 @@ def usable(row: Row, metric: str) -> dict[int, Outcome]:
 
 @lru_cache(maxsize=4096)  # of each pair of rows that is compared
 def sample_of(board: Board, row: Row, metric: str) -> Sample:
-    """The metric of every training that can be used, of folds of each fold. Its noise is
+    """The metric of every usable training, of folds of each fold. Its noise is
     None where that of one is not known: of times, MedR, means of scores, and S of
     records without resamples."""
     if board.fold_boards:

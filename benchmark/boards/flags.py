@@ -182,7 +182,7 @@ def _fine_tuning_lost(compared: Compared) -> str:
     is_out_of_reach=True,
 )
 def below_its_start(board: Board, row: Row) -> str:
-    """Of each training with a start: its best validation rsum, and that of the start."""
+    """The best validation rsum of each training with a start, and of the start."""
     if not row.declared.start:
         return ""
     start = comparisons.row_of_any_task(board, row.declared.start)
@@ -271,7 +271,7 @@ def unequal_settings(compared: Compared) -> Bias | None:
     """An option favours the row that was tried with it, where the other was not."""
     if not compared.is_of_two:
         return None
-    unequal, favoured = [], set()
+    favoured = {}  # by unequal setting
     for setting in row_settings.settings_of_pair(*compared.rows).unequal:
         untried = []
         for row in compared.rows:
@@ -279,12 +279,11 @@ def unequal_settings(compared: Compared) -> Bias | None:
             if not any(setting.name in trial.options for trial in trials):
                 untried.append(row)
         if untried:
-            unequal.append(str(setting))
-            favoured.add(compared.favoured_against(untried))
-    if not unequal:
+            favoured[str(setting)] = compared.favoured_against(untried)
+    if not favoured:
         return None
-    side = favoured.pop() if len(favoured) == 1 else Side.UNKNOWN
-    return Bias(because=f"the rows have {', '.join(unequal)}", favours=side)
+    because = f"the rows have {', '.join(favoured)}"
+    return Bias(because=because, favours=Side.of_all(favoured.values()))
 
 
 def _untried(compared: Compared) -> Bias | None:
@@ -379,12 +378,10 @@ def beyond_reach(compared: Compared) -> str:
 @flag_kind("V", "nearly perfect")
 def nearly_perfect(board: Board, row: Row) -> str:
     """No published result is as good."""
-    rsum = row.mean("rsum")
     ways = len(board.ways) if row.task == "retrieval" else 1
-    most = ways * 100 * len(SUMMED_K)
-    if rsum is None or rsum < NEARLY * most:
-        return ""
-    return f"rsum {rsum:.1f} of {most}: make sure that no score knows the pairs"
+    rsum, most = row.mean("rsum") or 0.0, ways * 100 * len(SUMMED_K)
+    warning = f"rsum {rsum:.1f} of {most}: make sure that no score knows the pairs"
+    return warning if rsum >= NEARLY * most else ""
 
 
 @flag_kind("T", "random text encoder")
@@ -398,11 +395,9 @@ def random_text_encoder(board: Board, row: Row) -> str:
 
 @flag_kind("X", "extra input", flatters=True)
 def extra_input(board: Board, row: Row) -> str:
-    record = row.record
-    reads_phrases = any(departure.texts == "phrase" for departure in record.departures)
-    if not reads_phrases or record.task != "retrieval":
-        return ""
-    return "phrases that are annotated in the test captions"
+    texts = [departure.texts for departure in row.record.departures]
+    is_there = "phrase" in texts and row.record.task == "retrieval"
+    return "phrases that are annotated in the test captions" if is_there else ""
 
 
 @flag_kind("5", "encoder trained on the captions", flatters=True)
@@ -422,9 +417,9 @@ def captions_seen(board: Board, row: Row) -> str:
 
 @flag_kind("4", "other test queries", flatters=True)
 def other_queries(board: Board, row: Row) -> str:
-    if row.record.metrics.get("correction", {}).get("how") != "dual_softmax":
-        return ""
-    return "its scores depend on the other test queries; a search has none"
+    how = row.record.metrics.get("correction", {}).get("how")
+    depends = "its scores depend on the other test queries; a search has none"
+    return depends if how == "dual_softmax" else ""
 
 
 @flag_kind("W", "other release of the data", warns=False)
@@ -467,13 +462,14 @@ def seeds_alike(board: Board, row: Row) -> str:
     return "; ".join(sentences)
 
 
-OF_FEATURES = (  # of what departs: how the flag of features lists it
-    (Aspect.IMAGE_NETWORK, Aspect.IMAGES_STANDARDISED),
-    (Aspect.GRID_REGIONS,),
-    (Aspect.PROPOSALS,),
-    (Aspect.WORD_VECTORS,),
-    (Aspect.TEXT_VECTORS,),
-)
+OF_FEATURES = {  # of what departs: where the flag of features lists it
+    Aspect.IMAGE_NETWORK: 1,
+    Aspect.IMAGES_STANDARDISED: 1,
+    Aspect.GRID_REGIONS: 2,
+    Aspect.PROPOSALS: 3,
+    Aspect.WORD_VECTORS: 4,
+    Aspect.TEXT_VECTORS: 5,
+}
 
 
 @flag_kind("F", "other features", warns=False)
@@ -481,12 +477,10 @@ def other_features(board: Board, row: Row) -> str:
     """Features of other networks, regions or word vectors than the paper's."""
     if not row.has_paper:
         return ""
-    sentences = []
-    for aspects in OF_FEATURES:
-        for departure in row.record.departures:
-            if departure.aspect in aspects and row_settings.is_of_features(departure):
-                sentences.append(sentence(departure))
-    return "; ".join(sentences)
+    departures = filter(row_settings.is_of_features, row.record.departures)
+    listed = [each for each in departures if each.aspect in OF_FEATURES]
+    listed.sort(key=lambda departure: OF_FEATURES[departure.aspect])
+    return "; ".join(map(sentence, listed))
 
 
 @flag_kind("P", "twin images", warns=False)
@@ -505,7 +499,7 @@ def twins_within(board: Board, row: Row) -> str:
 @flag_kind("K", "unknown commit", warns=False)
 def unknown_commit(board: Board, row: Row) -> str:
     commits = [costs.git_commit for costs in row.costs]
-    is_unknown = any("unknown" in commit or not commit for commit in commits)
+    is_unknown = any("unknown" in (commit or "unknown") for commit in commits)
     return "the commit of its code is not known" if is_unknown else ""
 
 
@@ -518,14 +512,14 @@ def best_early(board: Board, row: Row) -> str:
 @flag_kind("A", "seeds added")
 def seeds_added(board: Board, row: Row) -> str:
     trained = [outcome for outcome in row.played if outcome.trainings]
-    commits = {each.record.seed: each.trainings[0].git_commit for each in trained}
-    first = next(iter(commits.values()), None)
-    added = [str(seed) for seed, commit in commits.items() if commit != first]
-    if not added:
-        return ""
+    added = []
+    for outcome in trained:
+        first = trained[0].trainings[0].git_commit
+        if outcome.trainings[0].git_commit != first:
+            added.append(str(outcome.record.seed))
     seeds = "seeds" if len(added) > 1 else "seed"
     why = "another commit than the first seed, so maybe trained after results were seen"
-    return f"{seeds} {', '.join(added)}: {why}"
+    return f"{seeds} {', '.join(added)}: {why}" if added else ""
 
 
 # On comparisons, those that block nothing ---------------------------------------------
@@ -536,13 +530,11 @@ def unlike_seeds(compared: Compared) -> str:
     """Which seeds are compared, where they differ; external rows have none."""
     if any(row.is_external for row in compared.rows):
         return ""
-    seeds = {}
+    sides = {}  # by the seeds of the row
     for row in compared.rows:
-        seeds[row.title] = [outcome.record.seed for outcome in row.played]
-    if len({*map(frozenset, seeds.values())}) == 1:
-        return ""
-    sides = [f"{listed(of_row)} of {title}" for title, of_row in seeds.items()]
-    return " against ".join(sides)
+        seeds = sorted(outcome.record.seed for outcome in row.played)
+        sides[tuple(seeds)] = f"{listed(seeds)} of {row.title}"
+    return " against ".join(sides.values()) if len(sides) > 1 else ""
 
 
 @flag_kind("Q", "evened settings", by="caution")
@@ -566,10 +558,8 @@ not_run = FlagKind(letter="R", name="not run")  # found by claims.not_run
 
 @flag_kind("3", "narrow margin", by="caution")
 def narrow_margin(compared: Compared) -> str:
-    verdict = compared.verdict
-    kind, printed = verdict.rule.kind, verdict.printed or 0.0
-    denied = printed if kind.is_one_sided else abs(printed)
-    if not kind.denies or denied <= verdict.margin:
+    printed, rule = compared.verdict.printed or 0.0, compared.verdict.rule
+    if not rule.kind.denies or rule.is_within((printed, printed)):
         return ""
     return "the printed difference is more than a tenth of the level here"
 
@@ -577,15 +567,12 @@ def narrow_margin(compared: Compared) -> str:
 @flag_kind("6", "significant, within the margin", by="caution")
 def hidden_difference(compared: Compared) -> str:
     """A difference within the margin that is significantly different from zero."""
-    verdict = compared.verdict
-    interval, rule = verdict.interval, verdict.rule
+    interval, rule = compared.verdict.interval, compared.verdict.rule
     if interval is None or not rule.is_within(interval):
         return ""
-    if interval[0] <= 0 <= interval[1]:
-        return ""
-    if rule.kind.is_one_sided and interval[1] < 0:  # it denies a gain alone
-        return ""
-    return f"{verdict.comparison.names}: the interval does not reach zero"
+    is_below = interval[1] < 0 and not rule.kind.is_one_sided  # else it denies a gain
+    differs = f"{compared.comparison.names}: the interval does not reach zero"
+    return differs if interval[0] > 0 or is_below else ""
 
 
 # All of them --------------------------------------------------------------------------
@@ -656,7 +643,7 @@ def biases(compared: Compared) -> tuple[Flag, ...]:
 def claim_flags(
     board: Board, presets: Iterable[str], verdicts: Sequence[Verdict]
 ) -> list[Flag]:
-    """What of the rows of a claim, then of each comparison, speaks against trusting it."""
+    """What of a claim's rows, then of each comparison, speaks against trusting it."""
     rows = [board.row(preset) for preset in presets]
     flags = []
     for kind in filter(attrgetter("warns"), FLAGS):

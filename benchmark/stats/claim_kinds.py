@@ -5,7 +5,7 @@ A difference is positive where the first thing is better; a margin is what a cla
 counts as no difference.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf, isinf
@@ -42,6 +42,12 @@ class Side(StrEnum):
     FIRST = "first"
     SECOND = "second"
     UNKNOWN = "unknown"  # nobody knows which
+
+    @classmethod
+    def of_all(cls, sides: Iterable["Side"]) -> "Side | None":
+        """The one that all favour; UNKNOWN if they differ; None of none."""
+        different = set(sides)
+        return cls.UNKNOWN if len(different) > 1 else next(iter(different), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,10 +121,12 @@ class ClaimKind:
         """Whether it asserts any difference, or else one beyond the margin."""
         return any(line.low == 0 for line in self.table)
 
-    def despite(self, conclusion: Conclusion, favoured: Side) -> Conclusion:
+    def despite(self, conclusion: Conclusion, favoured: Side | None) -> Conclusion:
         """What is left of a conclusion where something favours a side: a difference
         that is too large may still be shown to be small, one that is too small to be
         large."""
+        if favoured is None:
+            return conclusion
         for line in self.table:
             if line.conclusion != conclusion or favoured == Side.UNKNOWN:
                 continue

@@ -102,7 +102,7 @@ class Spread:
         return Variance(variance, self.pooled.interaction, freedom)
 
     def part(self, preset: str, trainings: int) -> SeedPart | None:
-        """What so many trainings add to the error of their mean; None: it is not known."""
+        """What so many trainings add to the error of their mean; None: not known."""
         if preset in self.own:
             return SeedPart((trainings,), *self.own[preset], is_own=True)
         if self.pooled is None:

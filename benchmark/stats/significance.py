@@ -67,7 +67,7 @@ class Doubt(NamedTuple):
 
     @property
     def share_of_trainings(self) -> float | None:
-        """What other trainings would change of the variance; None where there is none."""
+        """What other trainings would change of the variance; None without one."""
         whole = self.images + self.main
         return (self.interaction + self.main) / whole if whole else None
 

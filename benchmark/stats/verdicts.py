@@ -198,11 +198,8 @@ class Verdict:
 
     @property
     def favoured(self) -> Side | None:
-        """The side that all biases favour; UNKNOWN if they differ; None without one."""
-        sides = {bias.favours for bias in self.biases}
-        if len(sides) > 1:
-            return Side.UNKNOWN
-        return next(iter(sides), None)
+        """By all biases."""
+        return Side.of_all(bias.favours for bias in self.biases)
 
     @property
     def remedy(self) -> str:
@@ -247,7 +244,7 @@ def _concluded(
     else:
         estimate = comparison.estimate
         measured, reason = rule.conclusion(estimate, general.by_holm)
-        conclusion = _despite_biases(verdict, measured)
+        conclusion = rule.kind.despite(measured, verdict.favoured)
         if conclusion == Conclusion.UNDECIDED and verdict.biases:
             blocked = verdict.biases[0]
         elif conclusion == Conclusion.UNDECIDED and isinstance(estimate, Estimate):
@@ -258,7 +255,7 @@ def _concluded(
     on_test_set = Conclusion.UNDECIDED
     if fixed:
         measured, _ = rule.conclusion(comparison.on_test_set, fixed.by_holm)
-        on_test_set = _despite_biases(verdict, measured)
+        on_test_set = rule.kind.despite(measured, verdict.favoured)
     if on_test_set == Conclusion.UNDECIDED:
         on_test_set = conclusion
     sizes = comparison.interval, verdict.printed, verdict.slopes
@@ -273,11 +270,6 @@ def _concluded(
         size=size_of(*sizes) if general else None,
         limit=limit,
     )
-
-
-def _despite_biases(verdict: Verdict, conclusion: Conclusion) -> Conclusion:
-    side = verdict.favoured
-    return conclusion if side is None else verdict.rule.kind.despite(conclusion, side)
 
 
 class Evidence(NamedTuple):
@@ -400,7 +392,7 @@ def _is_found(
     if seeds:
         then = sum(part.weight(seeds) for part in doubt.seeds)
         images += doubt.interaction * (then / now - 1)
-    # Each fold counts alike: the ones at hand, and those with one training of each side.
+    # folds count alike: the ones at hand, and those with one training of each side
     share = 1 / (folds + 1) ** 2
     if folds:
         of_one = sum(len(part.counts) for part in doubt.seeds)

@@ -212,7 +212,7 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
 
 
 def pooled_difference(row: LedgerRow) -> Number | None:
-    """On the part that decides, over all set-ups; None without a test on photographs."""
+    """On the part that decides, over all set-ups; None where it has no grade."""
     return _pooled_difference(row.graded.decisive) if row.graded else None
 
 
