@@ -178,15 +178,15 @@ def ledger(
 def _levels(seasons: Sequence[SeasonClaims]) -> dict[tuple[str, str], float]:
     """How strong features are, by season and dataset: photographs and drawings apart,
     whose rows are not comparable."""
+    leaders: dict[bool, dict] = {False: {}, True: {}}  # by whether they are drawn
+    for season in seasons:
+        for data in season.datasets:
+            if data.of_retrieval:
+                key = (season.season, data.dataset)
+                leaders[data.is_drawn][key] = data.of_retrieval
     levels = {}
-    for is_drawn in (False, True):
-        leaders = {}
-        for season in seasons:
-            for data in season.datasets:
-                if data.of_retrieval and data.is_drawn == is_drawn:
-                    leaders[season.season, data.dataset] = data.of_retrieval
-        of_kind = feature_levels(list(leaders.values()))
-        levels |= dict(zip(leaders, of_kind, strict=True))
+    for of_kind in leaders.values():
+        levels |= dict(zip(of_kind, feature_levels([*of_kind.values()]), strict=True))
     return levels
 
 

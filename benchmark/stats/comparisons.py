@@ -320,18 +320,10 @@ def compare(
     less_is_better: bool = False,
     **shown: object,
 ) -> Comparison:
-    """The difference of two samples, or one sample against zero.
-
-    Parameters
-    ----------
-    names : of one or two things
-    samples : of these
-    spread : how far runs lie apart
-    varies_as : their names in `spread`; default: `names`
-    is_shared : whether they have runs in common, paired from FEWEST_RUNS on
-    less_is_better : whether the smaller mean is the better one
-    shown : `metric`, `titles`, `heading` and `decimals` of the Comparison
-    """
+    """The difference of two samples, or one sample against zero. `varies_as` are their
+    names in `spread`, if others than `names`; `is_shared` says whether they have runs
+    in common, paired from FEWEST_RUNS on; `shown` are metric, titles, heading and
+    decimals of the Comparison."""
     common = samples[0].values.keys() & samples[-1].values.keys()
     is_paired = is_shared and len(samples) == 2 and len(common) >= FEWEST_RUNS
     if is_paired:

@@ -55,8 +55,7 @@ def pool(set_ups: Sequence[Comparison]) -> Comparison:
 
 def heterogeneity(set_ups: Sequence[Comparison]) -> float:
     """p that chance alone makes any two set-ups differ as much: Student's t with
-    Bonferroni's correction over the pairs; 1 of a single one, and where nothing varies.
-    """
+    Bonferroni's correction over the pairs; 1 of one, and where nothing varies."""
     pairs = list(combinations(set_ups, 2))
     p_values = [_p_of_gap(first, second) for first, second in pairs]
     return min([1.0, *(len(pairs) * p for p in p_values)])

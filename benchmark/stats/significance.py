@@ -117,13 +117,9 @@ class Estimate(Known):
 @dataclass(frozen=True, kw_only=True)
 class Constant(Known):
     """A difference that `units` independent images have alike, so that no variance
-    tells its error.
-
-    By the exact binomial test: at LEVEL at most a share u = 1 - ((1 - LEVEL) / 2)^(1 /
-    units) of all images differs otherwise, and none by more than `reach` (above zero)
-    to either side. p of a difference of zero is that of the sign test, 2^(1 - units),
-    where the value is the reach itself.
-    """
+    tells its error. By the exact binomial test at most a share of the others differs at
+    LEVEL, and none by more than `reach` (above zero) to either side. p of a difference
+    of zero is that of the sign test where the value is the reach itself."""
 
     value: float
     units: int

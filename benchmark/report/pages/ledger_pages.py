@@ -63,12 +63,10 @@ class Links:
     @classmethod
     def of_reports(cls, seasons: Sequence[SeasonClaims]) -> Self:
         """From reports/README.md."""
-        names = [season.season for season in seasons]
-        layers = {}
-        for season in seasons:
-            for data in season.datasets:
-                page = f"{season.season}/datasets/{data.dataset}-relevance.md"
-                layers[season.season, data.dataset] = page
+        names, layers = [season.season for season in seasons], {}
+        for season, data in _measured(seasons):
+            page = f"{season.season}/datasets/{data.dataset}-relevance.md"
+            layers[season.season, data.dataset] = page
         return cls(
             seasons={name: f"{name}/README.md" for name in names},
             claims={name: f"{name}/claims.md" for name in names},
@@ -145,13 +143,11 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
     a number for one, and the best row, on photographs."""
     of_papers = {}  # paper -> grade -> rows, first those with a printed number
     for name, paper in papers().items():
-        order = [claim.id for claim in paper.claims if claim.headline]
         of_paper = [row for row in rows if row.paper == name and row.graded]
         headlines = [row for row in of_paper if row.claim.headline]
-        headlines.sort(
-            key=lambda row: (not _is_printed(row), order.index(row.claim.id))
-        )
-        if any(map(_is_printed, headlines)):
+        headlines.sort(key=lambda row: paper.claims.index(row.claim))
+        headlines.sort(key=lambda row: row.decisive.printed is None)
+        if headlines and headlines[0].decisive.printed is not None:
             grades = defaultdict(list)
             for row in headlines:
                 grades[row.grade].append(row)
@@ -162,10 +158,6 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
         if is_large and row.is_fair and row.leader.metric == "rsum":
             best.append(row)
     return _filled("readme_findings.md.j2", rows=rows, findings=of_papers, best=best)
-
-
-def _is_printed(row: LedgerRow) -> bool:
-    return row.decisive.printed is not None
 
 
 def _filled(template: str, **values: object) -> str:
@@ -305,13 +297,11 @@ def gains(seasons: Sequence[SeasonClaims]) -> Table:
             boards.setdefault(data.title, []).append(data.of_retrieval)
     lines = []
     for of_dataset in boards.values():
-        if len(of_dataset) < 2:
-            continue
         levels = feature_levels(of_dataset)
         weaker = of_dataset[levels.index(min(levels))]
         stronger = of_dataset[levels.index(max(levels))]
         means = {place.title: place.mean for place in weaker.places}
-        for place in stronger.places:
+        for place in stronger.places if len(of_dataset) > 1 else ():
             if place.title in means:
                 weak = means[place.title]
                 line = {
