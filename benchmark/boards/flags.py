@@ -3,14 +3,14 @@
 A kind of flag is declared by flag_kind above the function that finds it, in the order
 in which pages show them: its letter, its name, and what helps where it blocks a
 verdict. What finds it gives a sentence without its full stop, or "" where there is no
-such flag.
+such flag; a bias is a flag itself, with the side that it favours.
 
 Flags are derived when a report is made: records that are older than a flag get it, too.
 Nothing is concluded where a flag blocks. docs/statistics.md has a table of all flags.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
@@ -19,7 +19,7 @@ from typing import Self
 from benchmark.boards import comparisons, row_settings, row_warnings
 from benchmark.boards.boards import Board, Row
 from benchmark.core.records import Aspect, sentence
-from benchmark.papers.printed_tables import Bias, Claim, is_time, sides
+from benchmark.papers.printed_tables import Claim, is_time, sides
 from benchmark.scoring.metrics import SUMMED_K
 from benchmark.season.tuning import Trial
 from benchmark.stats.claim_kinds import Side
@@ -43,12 +43,11 @@ class Compared:
     verdict: Verdict | None = None  # None: not judged yet
 
     @classmethod
-    def of(
-        cls, board: Board, comparison: Comparison, claim: Claim | None = None
-    ) -> Self:
+    def of(cls, board: Board, comparison: Comparison, **known: object) -> Self:
+        """`known` are its claim and its verdict."""
         presets = (comparison.first, comparison.second)
         rows = [board.row(preset) for preset in presets if preset]
-        return cls(board=board, rows=rows, comparison=comparison, claim=claim)
+        return cls(board=board, rows=rows, comparison=comparison, **known)
 
     @property
     def is_of_two(self) -> bool:
@@ -87,7 +86,7 @@ class FlagKind:
     # why nothing can be concluded from a comparison, whatever its numbers
     obstacle: Callable[[Compared], str] | None = None
     # what favours a side of a comparison, or may
-    bias: Callable[[Compared], Bias | None] | None = None
+    bias: Callable[[Compared], Flag | None] | None = None
     # what speaks against trusting a verdict on a comparison
     caution: Callable[[Compared], str] | None = None
     # the rows that nothing is concluded against, where it blocks, and not any row
@@ -132,12 +131,10 @@ def flag_kind(
 # On rows, gravest first ---------------------------------------------------------------
 
 
-def _barely_trained(compared: Compared) -> Bias | None:
+def _barely_trained(compared: Compared) -> Flag | None:
     poor = compared.with_flag(near_chance)
-    if not poor:
-        return None
     because = f"{titles_of(poor)} barely trained"
-    return Bias(because=because, favours=compared.favoured_against(poor))
+    return near_chance.flag(because, compared.favoured_against(poor)) if poor else None
 
 
 @flag_kind(
@@ -267,7 +264,7 @@ def identical(compared: Compared) -> str:
 
 
 @flag_kind("U", "unequal settings", by="bias", remedy="equal settings")
-def unequal_settings(compared: Compared) -> Bias | None:
+def unequal_settings(compared: Compared) -> Flag | None:
     """An option favours the row that was tried with it, where the other was not."""
     if not compared.is_of_two:
         return None
@@ -280,26 +277,24 @@ def unequal_settings(compared: Compared) -> Bias | None:
                 untried.append(row)
         if untried:
             favoured[str(setting)] = compared.favoured_against(untried)
-    if not favoured:
-        return None
+    side = Side.of_all(favoured.values())
     because = f"the rows have {', '.join(favoured)}"
-    return Bias(because=because, favours=Side.of_all(favoured.values()))
+    return unequal_settings.flag(because, side) if favoured else None
 
 
-def _untried(compared: Compared) -> Bias | None:
+def _untried(compared: Compared) -> Flag | None:
     """One of two methods had no trial, and has epochs to be tried."""
     if not compared.is_of_two or compared.is_of_times:
         return None
-    first, second = compared.rows
-    board = compared.board
+    board, methods = compared.board, {row.method for row in compared.rows}
     untried = [row for row in compared.rows if not _trials_of_method(board, row)]
-    if first.method == second.method or len(untried) != 1:
+    if len(methods) == 1 or len(untried) != 1:
         return None
     (row,) = untried
     if not any(outcome.record.history for outcome in row.played):
         return None
     because = f"{row.title} had no trials on validation, its opponent had"
-    return Bias(because=because, favours=compared.favoured_against(untried))
+    return unlike_trials.flag(because, compared.favoured_against(untried))
 
 
 @flag_kind("H", "unlike trials", by="caution", remedy="equal trials", bias=_untried)
@@ -629,15 +624,12 @@ def obstacle(compared: Compared) -> Flag | None:
 
 def biases(compared: Compared) -> tuple[Flag, ...]:
     """What favours a side, or may: what the entry of its claim says comes first."""
-    known = [(kind, kind.bias(compared)) for kind in FLAGS if kind.bias]
-    if compared.claim:
-        known.insert(0, (unequal_settings, compared.claim.bias))
-    flags = []
-    for kind, bias in known:
-        if bias:
-            because = bias.because.removesuffix(".")
-            flags.append(kind.flag(because, favours=bias.favours))
-    return tuple(flags)
+    flags = [kind.bias(compared) for kind in FLAGS if kind.bias]
+    declared = compared.claim.bias if compared.claim else None
+    if declared:
+        because = declared.because.removesuffix(".")
+        flags.insert(0, unequal_settings.flag(because, declared.favours))
+    return tuple(filter(None, flags))
 
 
 def claim_flags(
@@ -651,7 +643,7 @@ def claim_flags(
         if titles:
             flags.append(kind.flag("; ".join(titles)))
     for verdict in verdicts:
-        compared = replace(Compared.of(board, verdict.comparison), verdict=verdict)
+        compared = Compared.of(board, verdict.comparison, verdict=verdict)
         for kind in filter(attrgetter("caution"), FLAGS):
             if text := kind.caution(compared):
                 flags.append(kind.flag(text))

@@ -1,5 +1,5 @@
-"""The kinds of claims. An entry of KINDS is all that there is to say of a kind: docs of
-all of them are in docs/statistics.md (Verdicts on claims).
+"""The kinds of claims. An entry of KINDS is all that there is to say of a kind;
+docs/statistics.md has them in words (Verdicts on claims).
 
 A difference is positive where the first thing is better; a margin is what a claim
 counts as no difference.
