@@ -127,14 +127,15 @@ class Rule:
     def _lies(self, line: Line) -> str:
         """What an interval does that is in the range of a line."""
         margin = f"{self.margin:.3g}"
-        if not line.needs_p:
-            within = f"lies within {margin} of zero"
-            above = f"does not reach above the margin of {margin}"
-            return above if isinf(line.low) else within
-        bound = "zero" if self.kind.from_zero else margin
-        if isinf(line.high):
-            return f"lies above {bound}"
-        return f"lies below {'zero' if self.kind.from_zero else f'-{margin}'}"
+        words = {
+            (-1, 1): f"lies within {margin} of zero",
+            (-inf, 1): f"does not reach above the margin of {margin}",
+            (0, inf): "lies above zero",
+            (-inf, 0): "lies below zero",
+            (1, inf): f"lies above {margin}",
+            (-inf, -1): f"lies below -{margin}",
+        }
+        return words[line.low, line.high]
 
     def holding(self, reach: float, half_width: float) -> tuple[float, float]:
         """The measured differences with which the claim holds: `reach` is how far from
