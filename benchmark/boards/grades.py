@@ -184,8 +184,8 @@ def _pooled(findings: Sequence[Finding]) -> list[PooledPart]:
                 if verdict.part == index:
                     run[finding] = verdict
         usable = {each: run[each] for each in run if not run[each].blocked}
-        if is_time(declared.metric):
-            usable = dict([*usable.items()][:1])  # machines differ, so times do
+        if is_time(declared.metric):  # machines differ, so times are not pooled
+            usable = dict(list(usable.items())[:1])
         if usable:
             parts.append(_over_set_ups(usable))
         elif run:
