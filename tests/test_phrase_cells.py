@@ -29,12 +29,17 @@ from benchmark.data.feature_folders import sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
 from benchmark.data.rank_keys import RankKey
 from benchmark.evaluate.trained_cells import trained_cell
-from benchmark.scoring import RefusedError, evaluation, model_scores, score_checks
+from benchmark.scoring import (
+    RefusedError,
+    evaluation,
+    model_scores,
+    score_checks,
+    validation,
+)
 from benchmark.scoring.inputs import phrase_inputs, proposal_ious
 from benchmark.scoring.ranking import localisation_ranks, ranks_of
 from benchmark.season.parameters import SAMPLES, Cell
 from benchmark.train import __main__ as train
-from benchmark.train import selection
 from seasons import params_of
 
 CPU = torch.device("cpu")
@@ -222,7 +227,7 @@ def test_ranks_and_metrics_are_those_of_a_loop(seed):
     assert metrics["p2r_bound"] == pytest.approx(100 * np.mean(has_one))
     chances = [sum(o >= 0.5 for o in row) / sum(o == o for o in row) for row in ious]
     assert metrics["p2r_chance_r1"] == pytest.approx(100 * np.mean(chances))
-    recalls = selection.localisation_recalls(torch.tensor(scores), torch.tensor(ious))
+    recalls = validation.localisation_recalls(torch.tensor(scores), torch.tensor(ious))
     assert recalls == pytest.approx({key: metrics[key] for key in recalls})
     assert set(recalls) == {"p2r_r1", "p2r_r5", "p2r_r10", "rsum"}
 
@@ -232,8 +237,8 @@ def test_scores_that_are_not_finite_are_refused():
     assert localisation_ranks(np.array([[1.0, np.nan]]), ious).values.tolist() == [0]
     with pytest.raises(RefusedError, match="1 of 1 scores are NaN"):
         localisation_ranks(np.array([[np.nan, 1.0]]), ious)
-    with pytest.raises(selection.NotFiniteError):
-        selection.localisation_recalls(
+    with pytest.raises(validation.NotFiniteError):
+        validation.localisation_recalls(
             torch.tensor([[np.inf, 1.0]]), torch.tensor(ious)
         )
 

@@ -30,10 +30,10 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import SPECIAL, Dictionary, Vocabulary
 from benchmark.scoring import checkpoints, inputs, model_scores
 from benchmark.scoring.checkpoints import OF_A_METHOD, Checkpoint
+from benchmark.scoring.validation import localisation_recalls, retrieval_recalls
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Params
 from benchmark.season.plugins import ConfiguredMethod
-from benchmark.train import selection
 from benchmark.train.resumable_loop import Progress, Run, seeded_model
 from benchmark.train.sampling import cluster
 
@@ -56,9 +56,9 @@ def train_cell(params: Params, cell: Cell) -> None:
     diverges and one whose method raises leave a checkpoint that says so. A training of
     the same identity that was killed is resumed.
     """
+    data = prepared_tables.read(cell.dataset)
     with alone(lock_of(cell.folder), f"train {cell.key}"):
         device = begin(params.device, cell.precision)
-        data = prepared_tables.read(cell.dataset)
         # now: a change during the training is noticed
         identity = checkpoints.identity_of(cell, data.sha256)
         scratch = _scratch(cell, identity, device)
@@ -117,8 +117,6 @@ def _trained(
         fed = phrase_data(data, cell, device)
     else:
         fed = retrieval_data(data, cell, method.takes, start, device)
-    phases = method.module.recipe(method.config)
-    check_batches(cell, phases, fed.train.owners)
 
     def build() -> nn.Module:
         parts = {}
@@ -128,6 +126,8 @@ def _trained(
             parts["image_network"] = inputs.image_network(cell)
         return method.module.Model(method.config, fed.sizes, **parts)
 
+    phases = method.module.recipe(method.config)
+    check_batches(cell, phases, fed.train.owners)
     model, starts_alike = seeded_model(build, cell.seed)
     model = model.to(device)
     if start:
@@ -220,7 +220,7 @@ def retrieval_data(
     def validate(model: nn.Module) -> dict[str, float]:
         scores = model_scores.score(model, validation)
         ways = data.card["ways"]
-        return selection.retrieval_recalls(scores, validation.relevant, ways)
+        return retrieval_recalls(scores, validation.relevant, ways)
 
     return TrainingData(
         train=replace(train, class_of_image=classes),
@@ -243,7 +243,7 @@ def phrase_data(data: Prepared, cell: Cell, device: torch.device) -> TrainingDat
 
     def validate(model: nn.Module) -> dict[str, float]:
         scores = model_scores.score_proposals(model, validation)
-        return selection.localisation_recalls(scores, validation.ious)
+        return localisation_recalls(scores, validation.ious)
 
     sizes = Sizes(image=train.proposals.shape[-1], text=train.vectors.shape[-1])
     return TrainingData(train=train, validate=validate, sizes=sizes)

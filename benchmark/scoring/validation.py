@@ -1,4 +1,4 @@
-"""Which epoch of a training is kept, and the validation recalls that decide it.
+"""Recalls of validation, which decide which epoch of a training is kept.
 
 Ranks are counted here with tensors, on the device of the scores, as scoring/ranking.py
 does: training must not wait for the host, and a change to the evaluation must not make
@@ -18,13 +18,6 @@ CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Se
 
 class NotFiniteError(ArithmeticError):
     """Validation scores that cannot be ranked."""
-
-
-def selected(rsums: Sequence[float]) -> int:
-    """The epoch whose weights are kept, counted from 1: highest validation rsum,
-    earliest on ties."""
-    best = max(rsums)
-    return 1 + list(rsums).index(best)
 
 
 def retrieval_recalls(
