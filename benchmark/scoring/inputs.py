@@ -223,14 +223,14 @@ class SplitInputs:
 
 
 def vocabulary_for(
-    data: Prepared, cell: Cell, takes: Inputs
+    takes: Inputs, texts: Iterable[str], known: Words | None
 ) -> Vocabulary | Dictionary | None:
-    """Words of the training captions only; None for methods that take vectors."""
-    texts = data.captions["text"].iloc[data.split("train").caption_rows]
+    """Words of the training captions, those that are `known` or, without such, all that
+    are no rare ones; None for methods that take vectors."""
     if takes.text == "tokens":
         return Vocabulary.of(texts, takes.min_count)
     if takes.text == "words":
-        return Dictionary.of(texts, Words.read(Path(cell.words)))
+        return Dictionary.of(texts, known)
     return None
 
 
@@ -310,12 +310,6 @@ def image_features(data: Prepared, cell: Cell, kind: str) -> np.ndarray:
         )
     ids = data.used_images["image_id"].tolist()
     return read_array(Path(cell.images), kind, cell.dataset, ids)
-
-
-def word_vectors(cell: Cell, vocabulary: Dictionary) -> Tensor:
-    """(V, E), row v for word id v; zeros for padding."""
-    vectors = Words.read(Path(cell.words)).rows(vocabulary.words[1:])
-    return torch.from_numpy(np.vstack([np.zeros_like(vectors[:1]), vectors]))
 
 
 def image_network(cell: Cell) -> nn.Module:
@@ -505,3 +499,42 @@ def proposal_ious(
         ious = iou(proposals, truth_N4[rows, None])
         ious_NP[rows] = np.where(area(proposals) > 0, ious, np.nan)
     return ious_NP
+
+
+# Either of them -----------------------------------------------------------------------
+
+
+def task_inputs(
+    data: Prepared,
+    cell: Cell,
+    takes: Inputs,
+    name: str,
+    vocabulary: Vocabulary | Dictionary | None,
+    device: torch.device,
+) -> SplitInputs | PhraseInputs:
+    """Split `name` of a cell's dataset: phrases for a method that localises them, else
+    images and captions. Raises as `phrase_inputs` and `split_inputs`."""
+    if takes.task == "localisation":
+        return phrase_inputs(data, cell, name, device)
+    return split_inputs(data, cell, takes, name, vocabulary, device)
+
+
+def validation_inputs(
+    data: Prepared,
+    cell: Cell,
+    takes: Inputs,
+    vocabulary: Vocabulary | Dictionary | None,
+    device: torch.device,
+) -> SplitInputs | PhraseInputs:
+    """The first validation images of a cell, with their captions or phrases. Raises as
+    `task_inputs`, and NotApplicableError for images without any."""
+    count = cell.validation_images
+    split = task_inputs(data, cell, takes, "val", vocabulary, device).first_images(
+        count
+    )
+    if not len(split.owners):
+        raise NotApplicableError(
+            f"{cell.dataset}: expected captions or phrases of the first {count} "
+            "validation images, found none; take more validation_images"
+        )
+    return split

@@ -8,8 +8,10 @@ trainings stale.
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from benchmark.scoring import model_scores
+from benchmark.scoring.inputs import PhraseInputs, SplitInputs
 from benchmark.scoring.ties import stands_before
 
 CUTOFFS = (1, 5, 10)
@@ -18,6 +20,18 @@ CORRECT_IOU = 0.5  # of a right proposal with the true box (two-branch paper, Se
 
 class NotFiniteError(ArithmeticError):
     """Validation scores that cannot be ranked."""
+
+
+def recalls(
+    model: nn.Module, inputs: SplitInputs | PhraseInputs, ways: Sequence[str]
+) -> dict[str, float]:
+    """What the validation of a model finds, and its sum, rsum: of retrieval in the
+    directions `ways`. Raises NotFiniteError."""
+    if isinstance(inputs, PhraseInputs):
+        scores_NP = model_scores.score_proposals(model, inputs)
+        return localisation_recalls(scores_NP, inputs.ious)
+    scores_IC = model_scores.score(model, inputs)
+    return retrieval_recalls(scores_IC, inputs.relevant, ways)
 
 
 def retrieval_recalls(
