@@ -140,10 +140,10 @@ def model_of(cell: Cell) -> torch.nn.Module:
 def test_validation_images_without_a_phrase_are_not_applicable(monkeypatch):
     original = train.inputs.phrase_inputs
 
-    def of_the_fourth_image(data, cell, name, device):
-        found = original(data, cell, name, device)
+    def of_the_fourth_image(data, split, cell, device):
+        found = original(data, split, cell, device)
         owners = torch.full_like(found.image_of_phrase, 3)
-        return replace(found, image_of_phrase=owners) if name == "val" else found
+        return replace(found, image_of_phrase=owners) if split.name == "val" else found
 
     monkeypatch.setattr(train.inputs, "phrase_inputs", of_the_fourth_image)
     train_cell(phrase_cell(validation_images=3))
@@ -248,7 +248,8 @@ def test_scores_that_are_not_finite_are_refused():
 
 @pytest.fixture
 def inputs():
-    return phrase_inputs(read("tiny"), phrase_cell(), "test", CPU)
+    data = read("tiny")
+    return phrase_inputs(data, data.split("test"), phrase_cell(), CPU)
 
 
 def test_a_batch_is_phrases_with_their_regions_and_proposals(inputs):
@@ -323,14 +324,15 @@ def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
 
 def test_other_phrases_or_none_have_no_inputs():
     data, cell = read("tiny"), phrase_cell()
+    none = replace(data, regions=data.regions.iloc[:0])
     with pytest.raises(NotApplicableError, match="^tiny: .*val"):
-        phrase_inputs(replace(data, regions=data.regions.iloc[:0]), cell, "val", CPU)
+        phrase_inputs(none, none.split("val"), cell, CPU)
     other = data.regions.assign(phrase_id=data.regions["phrase_id"] + "x")
     expected, found = "phrases of ", "other phrases"
     with refused(
         PROPOSALS / "card.json", expected, found, f"delete {PROPOSALS} and run"
     ):
-        phrase_inputs(replace(data, regions=other), cell, "val", CPU)
+        phrase_inputs(replace(data, regions=other), data.split("val"), cell, CPU)
 
 
 # Cells --------------------------------------------------------------------------------
@@ -422,7 +424,8 @@ def test_training_is_validated_by_the_phrases_of_the_first_images(count):
 def test_localisation_that_hangs_on_the_batch_is_refused():
     cell = phrase_cell()
     train_cell(cell)
-    inputs = phrase_inputs(read("tiny"), cell, "test", CPU)
+    data = read("tiny")
+    inputs = phrase_inputs(data, data.split("test"), cell, CPU)
     model = model_of(cell)
     matrix = model_scores.score_proposals(model, inputs)
     score_checks.check_localisation(model, inputs, matrix)

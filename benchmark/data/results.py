@@ -318,11 +318,21 @@ def read_cell(folder: Path, place: str) -> CellResult:
 
 
 def write_cell_arrays(
-    folder: Path, place: str, paths: Mapping[str, Path], npz: Mapping[str, bytes]
+    folder: Path,
+    place: str,
+    paths: Mapping[str, Path],
+    scores: Scores,
+    retrieved: Mapping[str, np.ndarray],
+    samples: Mapping[str, np.ndarray],
 ) -> None:
     """Write RANKS, RETRIEVED and SAMPLES to these paths, each in the cell's own folder
     or elsewhere. Those of an earlier evaluation in the other place, when git kept
     others, would be taken for these, and are removed."""
+    npz = {
+        RANKS: scores_npz(scores),
+        RETRIEVED: retrieved_npz(retrieved),
+        SAMPLES: npz_of(samples),
+    }
     elsewhere = ELSEWHERE / place
     elsewhere.mkdir(parents=True, exist_ok=True)  # empty if git keeps all
     for name, path in paths.items():

@@ -26,7 +26,7 @@ from benchmark.core.errors import entry
 from benchmark.core.files import write_json
 from benchmark.data import prepared_tables, results
 from benchmark.data.feature_folders import Words, read_array
-from benchmark.data.prepared_tables import Prepared
+from benchmark.data.prepared_tables import Prepared, Split, Splits
 from benchmark.data.vocabularies import SPECIAL, Dictionary, Vocabulary
 from benchmark.scoring import checkpoints, inputs
 from benchmark.scoring.checkpoints import OF_A_METHOD, Checkpoint
@@ -61,10 +61,11 @@ def train_cell(params: Params, cell: Cell) -> None:
         device = begin(params.device, cell.precision)
         # now: a change during the training is noticed
         identity = checkpoints.identity_of(cell, data.sha256)
+        splits = data.splits()
         scratch = _scratch(cell, identity, device)
         try:
             with chdir("."):  # back, wherever the method went
-                training = _trained(cell, data, identity, scratch, device)
+                training = _trained(cell, data, splits, identity, scratch, device)
         except OF_A_METHOD as error:
             reason = checkpoints.failure_of(error, cell.folder)
             training = Training(Checkpoint(identity=identity, **reason))
@@ -105,7 +106,12 @@ def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
 
 
 def _trained(
-    cell: Cell, data: Prepared, identity: dict, scratch: Path, device: torch.device
+    cell: Cell,
+    data: Prepared,
+    splits: Splits,
+    identity: dict,
+    scratch: Path,
+    device: torch.device,
 ) -> Training:
     """Raises NotApplicableError where the dataset or the start cannot give what is
     needed."""
@@ -114,8 +120,10 @@ def _trained(
         raise NotApplicableError(f"{cell.start}: {start.status}: {start.reason}")
     method = ConfiguredMethod.of(cell)
     takes = method.takes
-    fed = training_data(data, cell, takes, start, device)
-    validation = inputs.validation_inputs(data, cell, takes, fed.vocabulary, device)
+    fed = training_data(data, splits.train, cell, takes, start, device)
+    validation = inputs.validation_inputs(
+        data, splits.val, cell, takes, fed.vocabulary, device
+    )
 
     def validate(model: nn.Module) -> dict[str, float]:
         return recalls(model, validation, data.card["ways"])
@@ -184,6 +192,7 @@ class TrainingData:
 
 def training_data(
     data: Prepared,
+    split: Split,
     cell: Cell,
     takes: Inputs,
     start: Checkpoint | None,
@@ -192,7 +201,6 @@ def training_data(
     """What the cell's method takes of the training split. A training that goes on from
     another one keeps its vocabulary. Raises NotApplicableError where something is
     lacking."""
-    split = data.split("train")
     words = None
     if takes.text == "words":
         words = Words.read(Path(cell.words))
@@ -202,7 +210,7 @@ def training_data(
     else:
         texts = data.captions["text"].iloc[split.caption_rows]
         vocabulary = inputs.vocabulary_for(takes, texts, words)
-    train = inputs.task_inputs(data, cell, takes, "train", vocabulary, device)
+    train = inputs.task_inputs(data, split, cell, takes, vocabulary, device)
     if takes.task == "localisation":
         sizes = Sizes(image=train.proposals.shape[-1], text=train.vectors.shape[-1])
         return TrainingData(train=train, sizes=sizes)
