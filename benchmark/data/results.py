@@ -261,6 +261,7 @@ class CellResult:
     costs: Costs | None = None  # None: not read, or not known
     # RANKS, RETRIEVED and SAMPLES, as far as they are kept
     arrays: dict[str, bytes] = field(default_factory=dict)
+    file: Path = Path(RECORDS)  # that the record was read from
 
     def has(self, name: str) -> bool:
         """Whether the arrays are here: kept by git, or in data/samples."""
@@ -379,7 +380,11 @@ def read_folder(folder: Path, place: str = "") -> dict[str, CellResult]:
         member = f"{name}.npz"
         arrays = {kind: npz[member] for kind, npz in archives.items() if member in npz}
         cells[name] = CellResult(
-            place=f"{place}/{name}", record=record, costs=costs.get(name), arrays=arrays
+            place=f"{place}/{name}",
+            record=record,
+            costs=costs.get(name),
+            arrays=arrays,
+            file=folder / RECORDS,
         )
     return cells
 
