@@ -73,7 +73,7 @@ class SeasonResults:
     @classmethod
     def read(cls, params: Declaration, datasets: Collection[str]) -> "SeasonResults":
         """Of some datasets or folds of the season."""
-        claims = own_claims(params)
+        own = own_claims(params)
         cells = {}
         for key, cell in (params.everything | params.brought).items():
             if cell.dataset in datasets:
@@ -94,7 +94,7 @@ class SeasonResults:
             missing=missing,
             presets=known,
             trials=trials,
-            own_claims=claims,
+            own_claims=own,
         )
 
     def tell_missing(self) -> None:

@@ -284,8 +284,7 @@ def _corrected(
     banks = []
     for on_split in models:
         trained = on_split.trained
-        validated = model_on_split(trained, data, splits.val, device)
-        on_val.append(_encoded(validated))
+        on_val.append(_encoded(model_on_split(trained, data, splits.val, device)))
         if cell.how != "dual_softmax":
             on_train = model_on_split(trained, data, splits.train, device)
             banks.append(_encoded_bank(on_train, cell.seed))

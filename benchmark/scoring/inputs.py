@@ -528,8 +528,8 @@ def validation_inputs(
     vocabulary: Vocabulary | Dictionary | None,
     device: torch.device,
 ) -> SplitInputs | PhraseInputs:
-    """The first images of a cell's validation split, with their captions or phrases. Raises as
-    `task_inputs`, and NotApplicableError for images without any."""
+    """The first images of a cell's validation split, with their captions or phrases.
+    Raises as `task_inputs`, and NotApplicableError for images without any."""
     count = cell.validation_images
     whole = task_inputs(data, split, cell, takes, vocabulary, device)
     first = whole.first_images(count)

@@ -131,7 +131,7 @@ def _trained(
     def build() -> nn.Module:
         parts = {}
         if takes.word_vectors:
-            # two models of one start share nothing
+            # each model has its own
             parts["word_vectors"] = fed.word_vectors.clone()
         if takes.image == "pixels":
             parts["image_network"] = inputs.image_network(cell)
