@@ -214,8 +214,9 @@ NINE = ("--difference", "9")
         (("--sd-seeds", "2", *NINE), "plan", "--of-images"),
         ((*SPREAD, "--season", "demo", *NINE), "plan", "--of-images"),
         ((*SPREAD, *NINE, "--metric", "rsun"), "--metric", "metric"),
-        ((*SPREAD, "--difference", "nan"), "plan", "finite"),
-        ((*SPREAD, *NINE, "--power", "1"), "plan", "between 0 and 1"),
+        ((*SPREAD, "--difference", "nan"), "--difference", "finite"),
+        ((*SPREAD, *NINE, "--margin", "nan"), "--margin", "finite"),
+        ((*SPREAD, *NINE, "--power", "1"), "--power", "below 1"),
         ((*SPREAD, *NINE, "--margin", "9"), "--difference, ordered", "more"),
         (
             (*SPREAD, "--kind", "alike", "--difference", "-7"),

@@ -10,7 +10,7 @@ from PIL import Image
 from refusals import check, refusal
 
 from benchmark.contracts.datasets import Tables, folder
-from benchmark.core.command_line import run_stage
+from benchmark.core.command_line import alone, lock_of, run_stage
 from benchmark.core.files import sha256
 from benchmark.data import prepared_tables
 from benchmark.fetch import __main__ as fetch
@@ -187,6 +187,14 @@ def good_tables() -> Tables:
             {"caption_id": list("123"), "image_id": splits, "text": list("xyz")}
         ),
     )
+
+
+def test_one_prepare_of_a_dataset_at_a_time():
+    place_images_and(rows())
+    assert run_fetch() == 0
+    with alone(lock_of(str(OUT)), "another"):
+        refuses("prepare mine", "no other")
+    assert run() == 0
 
 
 def test_raw_files_must_be_those_of_the_manifest():

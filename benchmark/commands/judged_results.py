@@ -498,7 +498,7 @@ def sampled(result: Result, measure: Measure, cut: int | None = None) -> Sample:
                     "name a metric of fewer items, or add a column depth: how many "
                 )
                 advice += "items were listed"
-                heading = term.heading.split(" ", 1)[1]
+                heading = term.heading.removeprefix(f"{term.direction} ")
                 where = f"{result.name}: {heading}"
                 raise UserError(where, "ranks to its K", evidence, advice)
         means.append((clusters_Q, values))

@@ -322,14 +322,12 @@ class Plan:
             is_gain = difference is not None and difference > 0
             printed = (difference, 0.0) if is_gain and not kind.denies else None
             margin = margin_of(Part(kind=kind.name, metric=metric), printed)
-        is_finite = isfinite(difference or 0.0) and 0 <= margin < inf
-        if not is_finite or not 0 < self.goal < 1:
-            numbers = "a margin of 0 or more and a power between 0 and 1"
-            raise UserError(
-                "plan",
-                expected=f"finite numbers, {numbers}",
-                found=f"{difference}, {margin:g} and {self.goal:g}",
-            )
+        if not isfinite(difference or 0.0):
+            raise UserError("--difference", "a finite number", f"{difference:g}")
+        if not 0 <= margin < inf:
+            raise UserError("--margin", "a finite number, 0 or more", f"{margin:g}")
+        if not 0 < self.goal < 1:
+            raise UserError("--power", "a number above 0 and below 1", f"{self.goal:g}")
         least, most = METRICS[metric].range
         if difference is not None and abs(difference) > most - least:
             raise UserError(

@@ -121,7 +121,7 @@ def suggested(name: object, known: Iterable[str]) -> str:
     """The wrong name as errors show it, with the known one that is most like it, if
     there is any: "'scan_t2i_avgg' (did you mean scan_t2i_avg?)". Case does not
     count."""
-    by_fold = {other.casefold(): other for other in known}
+    by_fold = {other.casefold(): other for other in known if other}
     near = get_close_matches(str(name)[:LONGEST].casefold(), by_fold, n=1)
     shown = f"{name!r:.{LONGEST}}"
     return f"{shown} (did you mean {by_fold[near[0]]}?)" if near else shown

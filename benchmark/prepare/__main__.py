@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.contracts.datasets import SPLITS, Layer, Tables
-from benchmark.core.command_line import run_stage
+from benchmark.core.command_line import alone, lock_of, run_stage
 from benchmark.core.errors import printable, redone_by
 from benchmark.core.files import replaced
 from benchmark.data.prepared_tables import (
@@ -65,6 +65,13 @@ def main(arguments: argparse.Namespace) -> None:
 def prepare(params: Params, name: str) -> list[str]:
     """Check a dataset and write its tables and card; lines that tell what was read."""
     dataset = raw_dataset(params, name)
+    with alone(lock_of(str(ROOT / name)), f"prepare {name}"):
+        return prepare_raw(dataset)
+
+
+def prepare_raw(dataset: RawDataset) -> list[str]:
+    """The same, of raw files that nobody else prepares now."""
+    name = dataset.name
     check_manifest(dataset)
     tables = dataset.read()
     with redone_by("fetch", within=name):

@@ -56,6 +56,7 @@ RC_PARAMS = {
     "font.family": FONT,
     "text.parse_math": False,
     "axes.titlesize": 9,
+    "axes.titley": 1.0,  # else every layout looks for ticks below the title
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,

@@ -317,22 +317,38 @@ def rank_correlation(
     is_constant = len(set(first)) == 1 or len(set(second)) == 1
     if len(first) < FEWEST or len(names) == 1 or is_constant:
         return None
-    x, y = np.array(first), np.array(second)
-    rows_of = [np.flatnonzero(np.array(groups) == name) for name in names]
-    rng, values = np.random.default_rng(SEED), []
-    for _ in range(RESAMPLES):
-        drawn = rng.integers(len(names), size=len(names))
-        rows = np.concatenate([rows_of[group] for group in drawn])
-        values.append(spearman(x[rows], y[rows]))
-    low, high = np.quantile(values, TAILS).tolist()
-    value = spearman(x, y)
-    return RankCorrelation(len(x), groups=len(names), value=value, low=low, high=high)
+    group_of_row = np.searchsorted(names, groups)
+    rng = np.random.default_rng(SEED)
+    drawn_RG = rng.integers(len(names), size=(RESAMPLES, len(names)))
+    # how often each group was drawn
+    counts_RG = (drawn_RG[:, :, None] == np.arange(len(names))).sum(1)
+    values_R = spearman(first, second, counts_RG[:, group_of_row])
+    low, high = np.quantile(values_R, TAILS).tolist()
+    (value,) = spearman(first, second, np.ones((1, len(first)))).tolist()
+    return RankCorrelation(
+        len(first), groups=len(names), value=value, low=low, high=high
+    )
 
 
-def spearman(first: np.ndarray, second: np.ndarray) -> float:
-    """Spearman's rank correlation; 0 where one side does not vary."""
-    from scipy.stats import rankdata  # takes a second to import
+def spearman(
+    first: Sequence[float], second: Sequence[float], counts_RN: np.ndarray
+) -> np.ndarray:
+    """(R,) Spearman's rank correlations of N pairs, of which each takes part so many
+    times; 0 where one side does not vary."""
+    x_RN = _centred_ranks(first, counts_RN)
+    y_RN = _centred_ranks(second, counts_RN)
+    products_R = (counts_RN * x_RN * y_RN).sum(1)
+    squares_R = (counts_RN * x_RN**2).sum(1) * (counts_RN * y_RN**2).sum(1)
+    varies_R = squares_R > 0
+    values_R = np.zeros(len(counts_RN))
+    values_R[varies_R] = products_R[varies_R] / np.sqrt(squares_R[varies_R])
+    return values_R
 
-    x, y = (ranks - ranks.mean() for ranks in map(rankdata, (first, second)))
-    spread = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / spread if spread else 0.0
+
+def _centred_ranks(values: Sequence[float], counts_RN: np.ndarray) -> np.ndarray:
+    """(R, N) ranks less their mean; equal values share the mean of their ranks."""
+    values_N = np.asarray(values)
+    below_NN = values_N < values_N[:, None]  # whether a column's value is less
+    equal_NN = values_N == values_N[:, None]
+    ranks_RN = counts_RN @ (below_NN + equal_NN / 2).T
+    return ranks_RN - counts_RN.sum(1, keepdims=True) / 2
