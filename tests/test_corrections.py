@@ -220,8 +220,9 @@ def bank_scores(cell, images: str, captions: str) -> np.ndarray:
     model = trained.model(cpu)
     encodings = []
     for name, encode in ((images, model_scores.encode_images), (captions, None)):
-        words = evaluate.model_on_split(trained, data, name, cpu).vocabulary
-        given = split_inputs(data, cell, trained.takes, name, words, cpu)
+        split = data.split(name)
+        words = evaluate.model_on_split(trained, data, split, cpu).vocabulary
+        given = split_inputs(data, split, cell, trained.takes, words, cpu)
         with torch.inference_mode():
             encodings.append((encode or model_scores.encode_captions)(model, given))
     return model_scores.score_pairs(model.similarity, *encodings).numpy()

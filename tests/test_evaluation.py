@@ -144,11 +144,11 @@ def test_first_items_are_there_for_layers_that_people_judged_in_part(
     is_partial, monkeypatch
 ):
     scores, relevance = gallery("cosine")
-    monkeypatch.setattr(evaluation, "relevance_of_test", lambda data: relevance)
-    monkeypatch.setattr(evaluation, "layers_of", lambda data: {})
+    monkeypatch.setattr(evaluation, "relevance_of_test", lambda data, split: relevance)
+    monkeypatch.setattr(evaluation, "layers_of", lambda data, split: {})
     card = {"ways": ["i2t"], "layers": {"ours": {"partial": is_partial}}}
     found = evaluation.of_test_split(
-        Matrices(i2t=scores), SimpleNamespace(card=card), is_row=False
+        Matrices(i2t=scores), SimpleNamespace(card=card), None, is_row=False
     )
     assert list(found.retrieved) == (["i2t"] if is_partial else [])
 

@@ -510,7 +510,9 @@ def batch_of(takes: methods.Inputs, phase: methods.Phase, seed: int) -> object:
 
 
 def golden_of_training(folder: Path) -> Values:
-    from benchmark.train import sampling, selection
+    from benchmark.scoring import validation
+    from benchmark.train import sampling
+    from benchmark.train.resumable_loop import best_epoch
 
     owners = np.array([0, 0, 1, 2, 2, 2, 3, 4, 4, 5, 5, 5])
     rng = np.random.default_rng(0)
@@ -518,16 +520,16 @@ def golden_of_training(folder: Path) -> Values:
     yield "batches with siblings", list(sampling.batches(owners, 4, 3, rng))
     yield "batches of images", list(sampling.image_batches(owners, 4, rng))
     rsums = [3.0, 5.0, 5.0, 4.0]
-    yield "selection", [selection.selected(rsums[:end]) for end in range(1, 5)]
+    yield "selection", [best_epoch(rsums[:end]) for end in range(1, 5)]
     scores = torch.from_numpy(numbers(0, 12, 12).round(1))
     relevant = torch.from_numpy(owners[:, None] == owners)
     yield (
         "recalls of validation",
-        selection.retrieval_recalls(scores, relevant, ("i2t", "t2i")),
+        validation.retrieval_recalls(scores, relevant, ("i2t", "t2i")),
     )
     ious = torch.from_numpy(numbers(1, 12, 12)).abs()
     ious[3, 8:], ious[5] = torch.nan, 0.2
-    yield "recalls of localisation", selection.localisation_recalls(scores, ious)
+    yield "recalls of localisation", validation.localisation_recalls(scores, ious)
     yield "pseudo-classes", sampling.cluster(numbers(2, 40, 5), 7, 0)
 
 

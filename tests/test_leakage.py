@@ -331,14 +331,16 @@ def fitted(params: Params) -> dict[str, object]:
             if path.name != "words.npy"
             else vectors_but_of_planted(path.parent)
         )
-    train = data.split("train").images
+    split = data.split("train")
     for cell in params.cells.values():
         method = method_of(cell.method)
         takes = method.inputs(configured(method, cell.options, cell.preset))
-        vocabulary = inputs.vocabulary_for(data, cell, replace(takes, min_count=1))
+        takes = replace(takes, min_count=1)
+        fed = train.training_data(data, split, cell, takes, None, torch.device("cpu"))
+        vocabulary = fed.vocabulary
         facts[f"vocabulary of {cell.preset}"] = vocabulary and vocabulary.words
         facts[f"clusters of {cell.preset}"] = cluster(
-            inputs.image_features(data, cell, "pooled")[train], 3, seed=0
+            inputs.image_features(data, cell, "pooled")[split.images], 3, seed=0
         ).tolist()
         checkpoint = checkpoints.load(Path(cell.checkpoint))
         assert checkpoint.status == "ok"

@@ -29,12 +29,17 @@ from benchmark.data.feature_folders import sha256_of_items, write_card
 from benchmark.data.prepared_tables import read
 from benchmark.data.rank_keys import RankKey
 from benchmark.evaluate.trained_cells import trained_cell
-from benchmark.scoring import RefusedError, evaluation, model_scores, score_checks
+from benchmark.scoring import (
+    RefusedError,
+    evaluation,
+    model_scores,
+    score_checks,
+    validation,
+)
 from benchmark.scoring.inputs import phrase_inputs, proposal_ious
 from benchmark.scoring.ranking import localisation_ranks, ranks_of
 from benchmark.season.parameters import SAMPLES, Cell
 from benchmark.train import __main__ as train
-from benchmark.train import selection
 from seasons import params_of
 
 CPU = torch.device("cpu")
@@ -135,10 +140,10 @@ def model_of(cell: Cell) -> torch.nn.Module:
 def test_validation_images_without_a_phrase_are_not_applicable(monkeypatch):
     original = train.inputs.phrase_inputs
 
-    def of_the_fourth_image(data, cell, name, device):
-        found = original(data, cell, name, device)
+    def of_the_fourth_image(data, split, cell, device):
+        found = original(data, split, cell, device)
         owners = torch.full_like(found.image_of_phrase, 3)
-        return replace(found, image_of_phrase=owners) if name == "val" else found
+        return replace(found, image_of_phrase=owners) if split.name == "val" else found
 
     monkeypatch.setattr(train.inputs, "phrase_inputs", of_the_fourth_image)
     train_cell(phrase_cell(validation_images=3))
@@ -222,7 +227,7 @@ def test_ranks_and_metrics_are_those_of_a_loop(seed):
     assert metrics["p2r_bound"] == pytest.approx(100 * np.mean(has_one))
     chances = [sum(o >= 0.5 for o in row) / sum(o == o for o in row) for row in ious]
     assert metrics["p2r_chance_r1"] == pytest.approx(100 * np.mean(chances))
-    recalls = selection.localisation_recalls(torch.tensor(scores), torch.tensor(ious))
+    recalls = validation.localisation_recalls(torch.tensor(scores), torch.tensor(ious))
     assert recalls == pytest.approx({key: metrics[key] for key in recalls})
     assert set(recalls) == {"p2r_r1", "p2r_r5", "p2r_r10", "rsum"}
 
@@ -232,8 +237,8 @@ def test_scores_that_are_not_finite_are_refused():
     assert localisation_ranks(np.array([[1.0, np.nan]]), ious).values.tolist() == [0]
     with pytest.raises(RefusedError, match="1 of 1 scores are NaN"):
         localisation_ranks(np.array([[np.nan, 1.0]]), ious)
-    with pytest.raises(selection.NotFiniteError):
-        selection.localisation_recalls(
+    with pytest.raises(validation.NotFiniteError):
+        validation.localisation_recalls(
             torch.tensor([[np.inf, 1.0]]), torch.tensor(ious)
         )
 
@@ -243,7 +248,8 @@ def test_scores_that_are_not_finite_are_refused():
 
 @pytest.fixture
 def inputs():
-    return phrase_inputs(read("tiny"), phrase_cell(), "test", CPU)
+    data = read("tiny")
+    return phrase_inputs(data, data.split("test"), phrase_cell(), CPU)
 
 
 def test_a_batch_is_phrases_with_their_regions_and_proposals(inputs):
@@ -318,14 +324,15 @@ def test_the_nearest_region_of_every_image_is_among_its_proposals(inputs):
 
 def test_other_phrases_or_none_have_no_inputs():
     data, cell = read("tiny"), phrase_cell()
+    none = replace(data, regions=data.regions.iloc[:0])
     with pytest.raises(NotApplicableError, match="^tiny: .*val"):
-        phrase_inputs(replace(data, regions=data.regions.iloc[:0]), cell, "val", CPU)
+        phrase_inputs(none, none.split("val"), cell, CPU)
     other = data.regions.assign(phrase_id=data.regions["phrase_id"] + "x")
     expected, found = "phrases of ", "other phrases"
     with refused(
         PROPOSALS / "card.json", expected, found, f"delete {PROPOSALS} and run"
     ):
-        phrase_inputs(replace(data, regions=other), cell, "val", CPU)
+        phrase_inputs(replace(data, regions=other), data.split("val"), cell, CPU)
 
 
 # Cells --------------------------------------------------------------------------------
@@ -417,7 +424,8 @@ def test_training_is_validated_by_the_phrases_of_the_first_images(count):
 def test_localisation_that_hangs_on_the_batch_is_refused():
     cell = phrase_cell()
     train_cell(cell)
-    inputs = phrase_inputs(read("tiny"), cell, "test", CPU)
+    data = read("tiny")
+    inputs = phrase_inputs(data, data.split("test"), cell, CPU)
     model = model_of(cell)
     matrix = model_scores.score_proposals(model, inputs)
     score_checks.check_localisation(model, inputs, matrix)

@@ -59,6 +59,7 @@ def test_siblings_share_an_image():
 def test_rows_of_a_split_are_a_slice():
     none = np.array([], dtype=np.int64)
     split = Split(
+        name="test",
         image_rows=np.array([3, 4, 5]),
         caption_rows=np.array([7, 8]),
         image_of_caption=np.array([0, 2]),

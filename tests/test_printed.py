@@ -11,11 +11,10 @@ from refusals import check, refusal
 from report_seasons import enter_played_season, record_of
 
 from benchmark.__main__ import main
-from benchmark.boards.season_boards import read_boards
+from benchmark.boards.season_boards import metrics, read_boards
 from benchmark.commands import printed
 from benchmark.core.files import read_yaml, write_json
 from benchmark.papers.printed_tables import papers
-from benchmark.report.__main__ import metrics
 from benchmark.report.pages.result_tables import interval_of
 from benchmark.season.parameter_files import activate
 

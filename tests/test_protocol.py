@@ -7,10 +7,10 @@ from oracles import ranking as naive
 from oracles import whole_matrices
 
 from benchmark.data.prepared_tables import has_sibling
-from benchmark.scoring import metrics
+from benchmark.scoring import metrics, validation
 from benchmark.scoring.ranking import RefusedError, ranks_of, sentence_ranks
 from benchmark.scoring.relevance import Relevance
-from benchmark.train import selection
+from benchmark.train.resumable_loop import best_epoch
 
 # Three images; captions 0 and 3 are of image 0, caption 1 of image 2, caption 2 of
 # image 1.
@@ -34,7 +34,7 @@ def alike_both_ways(scores_IC: np.ndarray) -> dict[str, np.ndarray]:
     [((3.0,), 1), ((1, 5, 2), 2), ((1, 5, 5, 5, 4), 2), ((0, 0, 0), 1)],
 )
 def test_the_best_epoch_is_selected_and_the_earliest_on_ties(rsums, number):
-    assert selection.selected(rsums) == number
+    assert best_epoch(rsums) == number
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -48,14 +48,14 @@ def test_validation_recalls_are_those_of_the_evaluation(seed):
         whole_matrices.ranks_by_way(alike_both_ways(scores), relevant)
     )
     given = torch.tensor(scores), torch.tensor(relevant)
-    recalls = selection.retrieval_recalls(*given, ["i2t", "t2i"])
+    recalls = validation.retrieval_recalls(*given, ["i2t", "t2i"])
     assert recalls == pytest.approx({key: expected[key] for key in recalls})
     assert set(recalls) == {"rsum", *metrics.rsum_terms(("i2t", "t2i"))}
-    alone = selection.retrieval_recalls(*given, ["t2i"])
+    alone = validation.retrieval_recalls(*given, ["t2i"])
     assert alone["rsum"] == pytest.approx(
         sum(expected[f"t2i_r{k}"] for k in (1, 5, 10))
     )
-    constant = selection.retrieval_recalls(
+    constant = validation.retrieval_recalls(
         torch.zeros(13, 33), given[1], ["i2t", "t2i"]
     )
     assert (constant["i2t_r1"], constant["t2i_r10"]) == (0, 0)
@@ -65,8 +65,8 @@ def test_validation_recalls_are_those_of_the_evaluation(seed):
 def test_validation_scores_that_are_not_finite_are_refused(bad):
     scores = torch.tensor(SCORES)
     scores[1, 1] = bad
-    with pytest.raises(selection.NotFiniteError, match="NaN or infinity"):
-        selection.retrieval_recalls(scores, torch.tensor(RELEVANT), ["t2i"])
+    with pytest.raises(validation.NotFiniteError, match="NaN or infinity"):
+        validation.retrieval_recalls(scores, torch.tensor(RELEVANT), ["t2i"])
 
 
 def test_both_ways_of_a_literal_matrix():

@@ -108,7 +108,7 @@ def scored(params: Params):
     (cell,) = params.cells.values()
     data = prepared_tables.read("tiny")
     trained = trained_cell(cell, data.sha256)
-    on_split = model_on_split(trained, data, "test", torch.device("cpu"))
+    on_split = model_on_split(trained, data, data.split("test"), torch.device("cpu"))
     return trained, on_split, model_scores.score(on_split.model, on_split.inputs)
 
 

@@ -109,9 +109,8 @@ def test_of_a_query_whose_right_items_are_elsewhere_nothing_is_said():
         images=pd.DataFrame({"image_id": list("xyz")}),
         captions=pd.DataFrame({"caption_id": list("cd")}),
         judged=pd.DataFrame(rows, columns=columns),
-        split={"test": test}.get,
     )
-    said = layers_of(data)["p"]["t2i"].said
+    said = layers_of(data, test)["p"]["t2i"].said
     assert said.toarray().tolist() == [[1, -1], [0, 0]]
 
 
@@ -337,7 +336,7 @@ def test_the_layers_have_the_published_queries_and_pairs(coco):
     captions. Two of its positives are not among the 25,000 captions; 28 captions have
     no positive in CxC."""
     data, reference = coco
-    layers = layers_of(data)
+    layers = layers_of(data, data.split("test"))
     sizes = {
         (n, way): len(of.queries)
         for n, both in layers.items()
@@ -451,7 +450,7 @@ def test_recalls_and_mean_precisions_are_those_of_the_reference(coco):
     scores[owner, np.arange(25000)] += rng.random(25000)
     relevance = Relevance.of(split.group_of_image, owner, 5)
     found = evaluation.of_retrieval(
-        Matrices(i2t=scores), relevance, WAYS, layers=layers_of(data)
+        Matrices(i2t=scores), relevance, WAYS, layers=layers_of(data, split)
     )
     names = [int(name) for name in data.images["image_id"]]
     captions = reference.coco_ids

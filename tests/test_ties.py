@@ -17,7 +17,7 @@ from benchmark.scoring.evaluation import of_retrieval
 from benchmark.scoring.ranking import BestItems, LayerRanks, Matrices, Tile, ranks_of
 from benchmark.scoring.relevance import LayerPairs, Relevance
 from benchmark.scoring.ties import TiedItems, stands_before
-from benchmark.train.selection import retrieval_recalls
+from benchmark.scoring.validation import retrieval_recalls
 
 
 def test_an_equal_score_stands_before_the_relevant_item():

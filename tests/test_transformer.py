@@ -244,10 +244,11 @@ def test_tokens_lie_one_after_another_and_are_padded_by_the_batch(tiny_encoder):
     # no path of this machine
     assert card["settings"]["weights"] == card["weights"] == "bert"
     takes = ConfiguredMethod.of(tokens_cell()).takes
+    val = data.split("val")
     split = inputs.split_inputs(
-        data, tokens_cell(), takes, "val", None, torch.device("cpu")
+        data, val, tokens_cell(), takes, None, torch.device("cpu")
     )
-    rows = data.split("val").caption_rows
+    rows = val.caption_rows
     chosen = [4, 0, 2]
     captions = split.captions_at(torch.tensor(chosen))
     again = split.chosen(torch.arange(len(split.images)).flip(0), torch.tensor(chosen))
@@ -276,7 +277,7 @@ def test_a_method_trains_on_tokens_is_evaluated_and_asked(tiny_encoder):
         each.texts == "contextual" and each.here == "bert" for each in record.departures
     )
     trained = trained_cell(cell, data.sha256)
-    on_split = model_on_split(trained, data, "test", torch.device("cpu"))
+    on_split = model_on_split(trained, data, data.split("test"), torch.device("cpu"))
     params = params_of(cells={"a": cell}, feature_sets={"b": features})
     matrix = model_scores.score(on_split.model, on_split.inputs)
     for caption in (0, 3):

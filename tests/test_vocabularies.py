@@ -12,7 +12,6 @@ from benchmark.data.feature_folders import Words
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.vocabularies import Dictionary, Vocabulary, tokenise
 from benchmark.scoring.inputs import vocabulary_for
-from benchmark.season.parameters import Cell
 
 
 @pytest.mark.parametrize(
@@ -78,32 +77,20 @@ def four_splits() -> Prepared:
     return Prepared(images, captions, regions, {}, Path("unused"))
 
 
-def cell_of(words: str | None = None) -> Cell:
-    names = dict.fromkeys(("dataset", "preset", "method", "family", "images"), "tiny")
-    return Cell(
-        **names,
-        folder="data/cells/a",
-        words=words,
-        seed=0,
-        options={},
-        scaled=[],
-        network=None,
-    )
-
-
 TAKES = {
     text: Inputs(image="pooled", text=text) for text in ("tokens", "words", "sentence")
 }
 
 
-def test_only_training_captions_enter_the_vocabulary_and_the_dictionary(tmp_path):
-    data, cell = four_splits(), cell_of()
+def test_only_training_captions_enter_the_vocabulary_and_the_dictionary():
+    data = four_splits()
+    texts = data.captions["text"].iloc[data.split("train").caption_rows]
     twice = replace(TAKES["tokens"], min_count=2)
-    assert vocabulary_for(data, cell, TAKES["tokens"]).words[4:] == ("seen", "twice")
-    assert vocabulary_for(data, cell, twice).words[4:] == ("seen",)
-    assert vocabulary_for(data, cell, TAKES["sentence"]) is None
+    assert vocabulary_for(TAKES["tokens"], texts, None).words[4:] == ("seen", "twice")
+    assert vocabulary_for(twice, texts, None).words[4:] == ("seen",)
+    assert vocabulary_for(TAKES["sentence"], texts, None) is None
     # Vectors may be known of words that only test captions have.
-    known = ("hidden", "seen", "twice", "validation")
-    Words(known, np.zeros((4, 2), np.float32)).save(tmp_path)
-    vocabulary = vocabulary_for(data, cell_of(str(tmp_path)), TAKES["words"])
+    words = ("hidden", "seen", "twice", "validation")
+    known = Words(words, np.zeros((4, 2), np.float32))
+    vocabulary = vocabulary_for(TAKES["words"], texts, known)
     assert vocabulary == Dictionary(words=("<pad>", "seen", "twice"))

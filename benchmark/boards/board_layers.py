@@ -179,9 +179,11 @@ class BoardLayer:
 
     def other_cuts(self, way: str) -> list[Cut]:
         """The layer by the other least scores of its card."""
+        data = self.board.data
+        split = data.split("test")
         cuts = []
         for least in self.card["cuts"]:
-            pairs = layers_of(self.board.data, least)[self.name]
+            pairs = layers_of(data, split, least)[self.name]
             board = self.board.judged(pairs, lambda outcome, pairs: outcome.by(pairs))
             cuts.append(Cut(least, len(pairs[way].right), board))
         return cuts

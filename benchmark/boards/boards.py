@@ -319,7 +319,9 @@ class Board:
     @cached_property
     def layers(self) -> dict[str, dict[str, LayerPairs]]:
         """The layers of relevance beside `own`, by name and direction."""
-        return layers_of(self.data) if self.card.get("layers") else {}
+        if not self.card.get("layers"):
+            return {}
+        return layers_of(self.data, self.data.split("test"))
 
     def under(self, name: str) -> Board:
         """The rows of retrieval by a layer of relevance: its queries, their ranks, and

@@ -21,14 +21,15 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.boards import comparisons
+from benchmark.boards import claims, comparisons
 from benchmark.boards.boards import Board, Outcome, Row
 from benchmark.core.errors import UserError, corrected_by
-from benchmark.core.names import Fold, folder_of, folder_of_folds, folds_of
+from benchmark.core.names import folder_of_folds
 from benchmark.core.records import Record
 from benchmark.data import prepared_tables, results
-from benchmark.data.results import COSTS, EXTERNAL, RECORDS, RESULTS, CellResult
+from benchmark.data.results import COSTS, RECORDS, RESULTS, CellResult
 from benchmark.papers.printed_tables import Paper, own_claims
+from benchmark.scoring.metrics import INTERVAL_ENDS
 from benchmark.season.parameters import BROUGHT, Brought, Declaration, Declared, Fused
 from benchmark.season.plugins import (
     Preset,
@@ -72,7 +73,7 @@ class SeasonResults:
     @classmethod
     def read(cls, params: Declaration, datasets: Collection[str]) -> "SeasonResults":
         """Of some datasets or folds of the season."""
-        claims = own_claims(params)
+        own = own_claims(params)
         cells = {}
         for key, cell in (params.everything | params.brought).items():
             if cell.dataset in datasets:
@@ -81,6 +82,7 @@ class SeasonResults:
             kept = {name: results.read_kept(params.season, name) for name in datasets}
         known = presets() | own_presets(params.methods)
         known |= corrected_presets(params.corrections, known)
+        trials = read_trials(params.season)
         missing = []
         for key, cell in cells.items():
             if not {cell.name, *_members(cell)} <= kept[cell.dataset].keys():
@@ -91,8 +93,8 @@ class SeasonResults:
             kept=kept,
             missing=missing,
             presets=known,
-            trials=read_trials(params.season),
-            own_claims=claims,
+            trials=trials,
+            own_claims=own,
         )
 
     def tell_missing(self) -> None:
@@ -177,18 +179,16 @@ def _outcome(
     params: Declaration, cell: AnyCell, card: dict, kept: Mapping[str, CellResult]
 ) -> Outcome:
     """Numbers of different splits, files or protocols never share a table."""
-    folder = RESULTS / params.season / folder_of(cell.dataset)
-    file, advice = folder / RECORDS, f"rematch play {params.season}"
+    advice = f"rematch play {params.season}"
     if type(cell) is Brought:  # the others are of its kind
-        file = folder / EXTERNAL / RECORDS
         advice = f"rematch score --season {params.season} --dataset {cell.dataset} "
         advice += f"--name {cell.preset}"
     result = kept[cell.name]
     with corrected_by(advice):
-        _check_record(f"{file}: {cell.name}", result.record, params, cell, card)
+        _check_record(f"{result.file}: {cell.name}", result.record, params, cell, card)
         if result.costs is None:
             expected = f"the costs of {cell.name}"
-            raise UserError(file.with_name(COSTS), expected, "nothing")
+            raise UserError(result.file.with_name(COSTS), expected, "nothing")
     trained = [kept[member] for member in _members(cell)] or [result]
     costs = [each.costs.training for each in trained if each.costs]
     trainings = tuple(filter(None, costs))
@@ -223,6 +223,26 @@ def _check_record(
             raise UserError(f"{where}: {name}", repr(value), repr(actual))
 
 
+def metrics(boards: list[Board]) -> dict:
+    """dataset -> preset -> metric -> mean over the seeds, and dataset -> claims ->
+    counts.
+
+    Presets without a result are left out, and so are the ends of single trainings'
+    intervals: their means are no interval of the preset.
+    """
+    datasets = {}
+    for board in boards:
+        of_dataset: dict[str, dict] = {}
+        for row in board.ranked:
+            means = row.means()
+            for name in INTERVAL_ENDS:
+                means.pop(name, None)
+            of_dataset[row.preset] = means
+        of_dataset["claims"] = claims.counts(claims.claim_tests(board))
+        datasets[board.dataset] = of_dataset
+    return datasets
+
+
 # Folds --------------------------------------------------------------------------------
 
 
@@ -231,9 +251,8 @@ def read_fold_boards(params: Declaration) -> list[Board]:
     on all of them. A dataset whose folds were not run has none; cells of the others
     that were not are named on stderr."""
     boards = []
-    for dataset, count in params.folds.items():
-        folds = folds_of(dataset, count)
-        season = SeasonResults.read(params, [fold.name for fold in folds])
+    for dataset, folds in params.fold_names.items():
+        season = SeasonResults.read(params, folds)
         if len(season.missing) == len(season.cells):
             continue
         season.tell_missing()
@@ -243,8 +262,8 @@ def read_fold_boards(params: Declaration) -> list[Board]:
     return boards
 
 
-def _of_fold(season: SeasonResults, fold: Fold) -> Board:
-    board = season.board(fold.name)
+def _of_fold(season: SeasonResults, fold: str) -> Board:
+    board = season.board(fold)
     played = [row for row in board.rows if len(row.played) == len(row.outcomes)]
     return replace(board, rows=played)
 

@@ -48,7 +48,7 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
     for way in data.card.get("ways", WAYS):
         pairs_P2 = own_P2 if way == "t2i" else own_P2[:, ::-1]
         _write_qrels(f"{stem}.{way}.qrels", ids, way, pairs_P2, len(pairs_P2))
-    for layer, directions in layers_of(data).items():
+    for layer, directions in layers_of(data, split).items():
         for way, pairs in directions.items():
             wrong = np.transpose((pairs.said < 0).nonzero())
             pairs_P2 = np.concatenate([pairs.right, wrong])

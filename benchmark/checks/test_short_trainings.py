@@ -29,9 +29,8 @@ from benchmark.contracts.methods import Captions, Sizes
 from benchmark.core.devices import make_deterministic
 from benchmark.core.files import read_json, write_json
 from benchmark.data.vocabularies import Vocabulary
-from benchmark.scoring import model_scores
+from benchmark.scoring import model_scores, validation
 from benchmark.scoring.inputs import SplitInputs
-from benchmark.train import selection
 from benchmark.train.resumable_loop import Run
 
 KNOWN = Path(__file__).with_name("short_trainings.json")
@@ -89,7 +88,7 @@ def rsum(name: str, seed: int) -> float:
         captions = (test.image_of_caption // GALLERY == fold).nonzero()[:, 0]
         pairs = scenes_of_fold[:, None] == test.image_of_caption[captions]
         of_fold = scores[scenes_of_fold][:, captions]
-        recalls = selection.retrieval_recalls(of_fold, pairs, ("i2t", "t2i"))
+        recalls = validation.retrieval_recalls(of_fold, pairs, ("i2t", "t2i"))
         rsums.append(recalls["rsum"])
     return float(np.mean(rsums))
 

@@ -107,11 +107,11 @@ def of_embeddings(
     stream = cosine_stream(image_vectors, caption_vectors, keeps=bool(correction))
     if correction:
         tiles = _corrected(stream, data.card["ways"], correction, banks)
-        result = of_test_split(tiles, data, is_row=is_row)
+        result = of_test_split(tiles, data, split, is_row=is_row)
         metrics = result.metrics | {"correction": tiles.facts}
         result = replace(result, metrics=metrics)
     else:
-        result = of_test_split(stream, data, is_row=is_row)
+        result = of_test_split(stream, data, split, is_row=is_row)
     return External(
         given=Given.EMBEDDINGS,
         files=[images, *bank_files, captions],
@@ -251,10 +251,11 @@ def of_tokens(
     stored = [read_tokens(images), read_tokens(captions)]
     if np.array_equal(stored[0].matrices.tokens, stored[1].matrices.tokens):
         raise _same_twice(expected, captions)
-    names, repeats = names_of(data), data.split(SPLIT).image_of_caption
+    names, split = names_of(data), data.split(SPLIT)
     refuse_swapped([each.rows for each in stored], names)
     matrices = []
     for each, role in zip(stored, ROLES, strict=True):
+        repeats = split.image_of_caption
         order = places(each.rows, names[role], role, repeats=repeats, do=reading.order)
         matrices.append(each.matrices.chosen(order))
     of_images, of_captions = matrices
@@ -262,7 +263,7 @@ def of_tokens(
     notes = ["token matrices: MaxSim, of dot products as they are"]
     notes += notes_on_equal_captions(data, of_captions.means, captions)
     stream = max_sim_stream(of_images, of_captions)
-    result = of_test_split(stream, data, is_row=is_row)
+    result = of_test_split(stream, data, split, is_row=is_row)
     return External(
         given=Given.EMBEDDINGS,
         files=[images, captions],

@@ -63,7 +63,8 @@ def of_matrix(
     if reading.depth:
         expected, advice = "lists: scores with -inf", "remove --depth"
         raise UserError("--depth", expected, "finite scores", advice)
-    result = of_test_split(Matrices(**matrices), data, is_row=is_row)
+    tiles = Matrices(**matrices)
+    result = of_test_split(tiles, data, data.split(SPLIT), is_row=is_row)
     return External(given=Given.SCORES, files=[path], result=result, notes=notes)
 
 

@@ -74,8 +74,8 @@ def main(arguments: argparse.Namespace) -> None:
             found=f"{trained.takes.task}, {trained.checkpoint.status}",
             do="choose another",
         )
-    on_split = model_on_split(trained, data, SPLIT, pick(params.device))
     split = data.split(SPLIT)
+    on_split = model_on_split(trained, data, split, pick(params.device))
     images = data.images[["image_id", "file"]]
     texts = data.captions[["image_id", "text"]]
     if arguments.image:

@@ -67,14 +67,16 @@ class ScoreReport:
         self.data, self.external, self.order = data, external, order
         self.metrics = external.result.metrics
         self.ranks: Mapping[RankKey, Ranks] = external.result.scores.ranks
-        self.queries, self.layers = queries_of(data), layers_of(data)
+        self.queries = queries_of(data)
+        self.split = data.split(SPLIT)
+        self.layers = layers_of(data, self.split)
         layer_cards = data.card.get("layers", {})
         self.partial = [name for name in layer_cards if layer_cards[name]["partial"]]
 
     def show(self) -> None:
         """Print the recalls of both directions by each layer of relevance, and their
         sum; then every metric with its interval, S, and what a reader must know."""
-        split = self.data.split(SPLIT)
+        split = self.split
         counts = f"{len(split.image_rows)} images, {len(split.caption_rows)} captions"
         print(f"{self.data.card['title']}: {counts}")
         print(self.recalls().to_string(index=False))
@@ -185,7 +187,7 @@ class ScoreReport:
                 if hits > misses:
                     ends = f"{misses:.2f} as misses, {hits:.2f} as hits"
                     yield f"ties: {way} R@{k} {ends}, {mean:.2f} on average in any order"
-        images = choices_of(self.data.split(SPLIT).group_of_image)
+        images = choices_of(self.split.group_of_image)
         rsum, by_chance = self.metrics["rsum"], rsum_by_chance(len(ways), images)
         given = self.external.given
         if rsum < by_chance / TIMES:

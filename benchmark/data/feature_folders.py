@@ -14,6 +14,7 @@ import numpy as np
 from benchmark.core import files
 from benchmark.core.errors import UserError
 from benchmark.data.prepared_tables import Prepared
+from benchmark.data.vocabularies import Dictionary
 
 # of what is no feature
 DTYPES = {"pixels": np.uint8, "boxes": np.float32, "ends": np.int64}
@@ -166,6 +167,12 @@ class Words:
     def rows(self, tokens: Iterable[str]) -> np.ndarray:
         """The vector of each token that has one, (n, E), in order."""
         return self.vectors[self.ids(tokens)]
+
+    def rows_by_id(self, vocabulary: Dictionary) -> np.ndarray:
+        """(V, E), row v for word id v of words that all have a vector; zeros for
+        padding."""
+        rows = self.rows(vocabulary.words[1:])
+        return np.vstack([np.zeros_like(rows[:1]), rows])
 
     def coverage(self, captions: Sequence[Sequence[str]]) -> dict[str, int]:
         """How many tokens of tokenised captions have a vector, for the card of a

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class Split:
     """Rows of one split: I images, C captions, N regions. Captions are in the order of
     their images, so `image_of_caption` never decreases."""
 
+    name: str
     image_rows: np.ndarray  # (I,) int64, rows of Prepared.images
     caption_rows: np.ndarray  # (C,) int64, rows of Prepared.captions
     image_of_caption: np.ndarray  # (C,) int64, in [0, I): index into image_rows
@@ -69,6 +70,14 @@ class Split:
     def group_of_caption(self) -> np.ndarray:
         """The group of each caption's image, (C,) int64."""
         return self.group_of_image[self.image_of_caption]
+
+
+class Splits(NamedTuple):
+    """The rows of the used splits."""
+
+    train: Split
+    val: Split
+    test: Split
 
 
 def _no_judgements() -> pd.DataFrame:
@@ -125,6 +134,7 @@ class Prepared:
         assert (image_of_caption >= 0).all(), self.folder
         groups = self.images["group"].iloc[image_rows]
         return Split(
+            name=name,
             image_rows=image_rows,
             caption_rows=caption_rows,
             image_of_caption=image_of_caption,
@@ -132,6 +142,9 @@ class Prepared:
             region_rows=region_rows,
             image_of_region=image_of_region[region_rows].astype(np.int64),
         )
+
+    def splits(self) -> Splits:
+        return Splits(self.split("train"), self.split("val"), self.split("test"))
 
 
 def read_card(dataset: str) -> dict:

@@ -261,6 +261,7 @@ class CellResult:
     costs: Costs | None = None  # None: not read, or not known
     # RANKS, RETRIEVED and SAMPLES, as far as they are kept
     arrays: dict[str, bytes] = field(default_factory=dict)
+    file: Path = Path(RECORDS)  # that the record was read from
 
     def has(self, name: str) -> bool:
         """Whether the arrays are here: kept by git, or in data/samples."""
@@ -318,11 +319,21 @@ def read_cell(folder: Path, place: str) -> CellResult:
 
 
 def write_cell_arrays(
-    folder: Path, place: str, paths: Mapping[str, Path], npz: Mapping[str, bytes]
+    folder: Path,
+    place: str,
+    paths: Mapping[str, Path],
+    scores: Scores,
+    retrieved: Mapping[str, np.ndarray],
+    samples: Mapping[str, np.ndarray],
 ) -> None:
     """Write RANKS, RETRIEVED and SAMPLES to these paths, each in the cell's own folder
     or elsewhere. Those of an earlier evaluation in the other place, when git kept
     others, would be taken for these, and are removed."""
+    npz = {
+        RANKS: scores_npz(scores),
+        RETRIEVED: retrieved_npz(retrieved),
+        SAMPLES: npz_of(samples),
+    }
     elsewhere = ELSEWHERE / place
     elsewhere.mkdir(parents=True, exist_ok=True)  # empty if git keeps all
     for name, path in paths.items():
@@ -369,7 +380,11 @@ def read_folder(folder: Path, place: str = "") -> dict[str, CellResult]:
         member = f"{name}.npz"
         arrays = {kind: npz[member] for kind, npz in archives.items() if member in npz}
         cells[name] = CellResult(
-            place=f"{place}/{name}", record=record, costs=costs.get(name), arrays=arrays
+            place=f"{place}/{name}",
+            record=record,
+            costs=costs.get(name),
+            arrays=arrays,
+            file=folder / RECORDS,
         )
     return cells
 

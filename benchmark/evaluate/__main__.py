@@ -20,15 +20,14 @@ from benchmark.core import numerics
 from benchmark.core.command_line import add_season, alone, lock_of, run_stage
 from benchmark.core.devices import Stopwatch, begin, provenance
 from benchmark.core.errors import entry
-from benchmark.core.files import npz_of, read_object, sha256
+from benchmark.core.files import read_object, sha256
 from benchmark.core.records import RECORD, Costs, Record, write_record
 from benchmark.data import prepared_tables, results
-from benchmark.data.prepared_tables import Prepared, Split, has_sibling
+from benchmark.data.prepared_tables import Prepared, Split, Splits, has_sibling
 from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.results import RANKS, RETRIEVED, SAMPLES, Ranks
 from benchmark.evaluate import figure_samples
 from benchmark.evaluate.trained_cells import (
-    SPLIT,
     ModelOnSplit,
     TrainedCell,
     model_on_split,
@@ -70,29 +69,32 @@ def main(arguments: argparse.Namespace) -> None:
 def evaluate_cell(params: Params, cell: Cell | Fusion) -> None:
     """Evaluate a cell; write its record and ranks into its folder, the first answers
     and samples for figures to where the cell says, and elsewhere what it cost."""
+    data = prepared_tables.read(cell.dataset)
     with alone(lock_of(cell.folder), f"evaluate {cell.folder}"):
         device = begin(params.device, cell.precision)
-        data = prepared_tables.read(cell.dataset)
         members = trained_cells(params, cell, data.sha256)
+        splits = data.splits()
         half = torch.autocast(
             device.type, torch.bfloat16, enabled=cell.precision == "bfloat16"
         )
         with half:
-            result = _evaluate(cell, members, data, device)
+            result = _evaluate(cell, members, data, splits, device)
         sampled = figure_samples.sampled(result.samples)
-        facts = record_facts(params.season, cell, members, data)
+        facts = record_facts(params.season, cell, members, data, splits.test)
         folder = Path(cell.folder)
         paths = {
             RANKS: folder / RANKS,
             RETRIEVED: Path(cell.place(Path(RETRIEVED).name)),
             SAMPLES: Path(cell.place(Path(SAMPLES).name)),
         }
-        npz = {
-            RANKS: results.scores_npz(result.scores),
-            RETRIEVED: results.retrieved_npz(result.retrieved),
-            SAMPLES: npz_of(result.samples),
-        }
-        results.write_cell_arrays(folder, cell.inside, paths, npz)
+        results.write_cell_arrays(
+            folder,
+            cell.inside,
+            paths,
+            result.scores,
+            result.retrieved,
+            result.samples,
+        )
         training = read_object(Path(cell.history)) if isinstance(cell, Cell) else {}
         scoring = provenance(device, result.seconds, cell.precision)
         record = Record(
@@ -120,6 +122,7 @@ def _evaluate(
     cell: Cell | Fusion,
     members: list[TrainedCell],
     data: Prepared,
+    splits: Splits,
     device: torch.device,
 ) -> Evaluation:
     """The evaluation of a cell. It has no metrics if a member has no weights, its
@@ -132,13 +135,14 @@ def _evaluate(
         # back to this folder if the method leaves it
         with chdir("."):
             if isinstance(cell, Fusion) and cell.how == "weighted":
-                return _evaluate_weighted(members, data, device)
+                return _evaluate_weighted(members, data, splits, device)
+            test = splits.test
             if members[0].takes.task == "localisation":
-                return _evaluate_localisation(members[0], data, device)
-            models = [model_on_split(each, data, SPLIT, device) for each in members]
+                return _evaluate_localisation(members[0], data, test, device)
+            models = [model_on_split(each, data, test, device) for each in members]
             if isinstance(cell, Fusion):
-                return _evaluate_streamed(models, cell, data)
-            return _evaluate_model(models[0], cell, data)
+                return _evaluate_streamed(models, cell, data, splits)
+            return _evaluate_model(models[0], cell, data, splits)
     except checkpoints.OF_A_METHOD as error:
         return Evaluation(**checkpoints.failure_of(error, cell.folder))
 
@@ -146,9 +150,11 @@ def _evaluate(
 # Images and captions ------------------------------------------------------------------
 
 
-def _evaluate_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evaluation:
+def _evaluate_model(
+    on_split: ModelOnSplit, cell: Cell, data: Prepared, splits: Splits
+) -> Evaluation:
     """Scored by one model."""
-    result = _evaluate_streamed([on_split], cell, data)
+    result = _evaluate_streamed([on_split], cell, data, splits)
     if on_split.trained.takes.caption_similarity and "i2t" in data.card["ways"]:
         ranks = _sentence_ranks(on_split)
         if len(ranks):
@@ -160,13 +166,13 @@ def _evaluate_model(on_split: ModelOnSplit, cell: Cell, data: Prepared) -> Evalu
 
 
 def _evaluate_streamed(
-    models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared
+    models: list[ModelOnSplit], cell: Cell | Fusion, data: Prepared, splits: Splits
 ) -> Evaluation:
     """Scored by several models, or by parts of one, tile by tile. Adaptive fusion takes
     one more pass, which finds its weights."""
     how_fused = cell.how if isinstance(cell, Fusion) else "average"
-    relevance = relevance_of_test(data)
-    sizes = len(relevance.group_of_image), len(relevance.group_of_caption)
+    test = splits.test
+    sizes = len(test.image_rows), len(test.caption_rows)
     members = [_encoded(on_split) for on_split in models]
     stream = ScoreStream(members, fusion.mean)
     groups = [score_checks.Groups(*sizes) for _ in range(stream.count)]
@@ -175,8 +181,14 @@ def _evaluate_streamed(
         groups[number].add(tile, tile.of(I2T))
 
     stream.observers.append(observe)
+    tiles = stream
+    facts = {}
     samples = {}
-    if how_fused == "adaptive":
+    if how_fused in corrections.GRIDS:
+        tiles = _corrected(stream, models, cell, data, splits)
+        facts = {"correction": tiles.facts}
+    elif how_fused == "adaptive":
+        relevance = relevance_of_test(data, test)
         areas = fusion.Areas(stream.count, relevance)
         curves = figure_samples.Curves(*sizes, stream.count)
         stream.observers += [areas.add, curves.add]
@@ -185,19 +197,17 @@ def _evaluate_streamed(
         weights = areas.weights()
         stream.fuse = partial(fusion.fused, weights=weights)
         samples = curves.arrays(weights)
-    if how_fused in corrections.GRIDS:
-        corrected = _corrected(stream, models, cell, data)
-        result = _evaluate_tiles(corrected, data, models[0].split)
-        measured = result.metrics | {"correction": corrected.facts}
-        result = replace(result, metrics=measured)
-    else:
-        result = _evaluate_tiles(stream, data, models[0].split)
+    result = _evaluate_tiles(tiles, data, test)
     _check_again(models, groups)
     seconds = Counter()
     for member in members:
         seconds += Counter(member.seconds)
-    samples = result.samples | samples
-    return replace(result, samples=samples, seconds=dict(seconds))
+    return replace(
+        result,
+        metrics=result.metrics | facts,
+        samples=result.samples | samples,
+        seconds=dict(seconds),
+    )
 
 
 def _check_again(models: list[ModelOnSplit], groups: list[score_checks.Groups]) -> None:
@@ -221,7 +231,7 @@ def _evaluate_tiles(tiles: Iterable[Tile], data: Prepared, split: Split) -> Eval
     the bytes of the file stay the same."""
     images = len(split.group_of_image)
     similarity = figure_samples.similarity(images, split.image_of_caption)
-    result = evaluation.of_test_split(tiles, data, [similarity.add])
+    result = evaluation.of_test_split(tiles, data, split, [similarity.add])
     samples = {
         "similarity": similarity.scores.astype(np.float32),
         "overlap_replicates": result.scores.replicates.astype(np.float32),
@@ -259,7 +269,11 @@ def _sentence_ranks(on_split: ModelOnSplit) -> Ranks:
 
 
 def _corrected(
-    stream: ScoreStream, models: list[ModelOnSplit], cell: Fusion, data: Prepared
+    stream: ScoreStream,
+    models: list[ModelOnSplit],
+    cell: Fusion,
+    data: Prepared,
+    splits: Splits,
 ) -> Corrected:
     """Corrected scores, with a bank of training queries that the seed draws and the
     parameters of each direction that are best on validation. Neither counts in the
@@ -270,11 +284,11 @@ def _corrected(
     banks = []
     for on_split in models:
         trained = on_split.trained
-        on_val.append(_encoded(model_on_split(trained, data, "val", device)))
+        on_val.append(_encoded(model_on_split(trained, data, splits.val, device)))
         if cell.how != "dual_softmax":
-            on_train = model_on_split(trained, data, "train", device)
+            on_train = model_on_split(trained, data, splits.train, device)
             banks.append(_encoded_bank(on_train, cell.seed))
-    val = data.split("val")
+    val = splits.val
     relevance = Relevance.of(val.group_of_image, val.image_of_caption)
     val_stream = ScoreStream(on_val, fusion.mean)
     asked_of_val = _asked_by_way(ways, val_stream, banks)
@@ -337,10 +351,10 @@ def _with_queries(way: str, member: Encoded, bank: Encoded) -> Encoded:
 
 
 def _evaluate_localisation(
-    trained: TrainedCell, data: Prepared, device: torch.device
+    trained: TrainedCell, data: Prepared, split: Split, device: torch.device
 ) -> Evaluation:
     """Phrases, scored with the proposals of their images."""
-    inputs = phrase_inputs(data, trained.cell, SPLIT, device)
+    inputs = phrase_inputs(data, split, trained.cell, device)
     watch = Stopwatch(device)
     matrix = model_scores.score_proposals(trained.model(device), inputs)
     seconds = {"per_pair": watch.lap() / matrix.numel()}
@@ -362,7 +376,6 @@ def _evaluate_localisation(
 class Distances:
     """d and d_rp of Eq. 8 of the two-branch paper, of a split, and what they cost."""
 
-    split: Split
     whole: np.ndarray  # (I, C)
     regions: np.ndarray  # (I, C)
     seconds: dict[str, float]
@@ -373,12 +386,12 @@ class Distances:
 
 
 def _evaluate_weighted(
-    members: list[TrainedCell], data: Prepared, device: torch.device
+    members: list[TrainedCell], data: Prepared, splits: Splits, device: torch.device
 ) -> Evaluation:
     """Whole images and regions together (two-branch paper, Eq. 8), weighted as is best
     for validation."""
-    of_val = _distances(members, data, "val", device)
-    val = of_val.split
+    val = splits.val
+    of_val = _distances(members, data, val, device)
     relevant_IC = Relevance.of(val.group_of_image, val.image_of_caption).matrix
     rsums = {}
     for alpha in fusion.ALPHAS:
@@ -389,28 +402,27 @@ def _evaluate_weighted(
         }
         rsums[alpha] = metrics.retrieval_metrics(ranks)["rsum"]
     alpha = max(rsums, key=rsums.get)  # the smallest one on ties
-    of_test = _distances(members, data, SPLIT, device)
+    of_test = _distances(members, data, splits.test, device)
     tiles = Matrices(i2t=of_test.scores(alpha))
-    result = _evaluate_tiles(tiles, data, of_test.split)
+    result = _evaluate_tiles(tiles, data, splits.test)
     measured = result.metrics | {"alpha": alpha}
     # choosing costs nothing
     return replace(result, metrics=measured, seconds=of_test.seconds)
 
 
 def _distances(
-    members: list[TrainedCell], data: Prepared, name: str, device: torch.device
+    members: list[TrainedCell], data: Prepared, split: Split, device: torch.device
 ) -> Distances:
-    """Those of split `name`."""
+    """Those of a split."""
     whole, local = members
-    on_split = model_on_split(whole, data, name, device)
-    split = on_split.split
+    on_split = model_on_split(whole, data, split, device)
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
     caption_of_region = data.regions["caption_id"].iloc[split.region_rows]
     owners = captions.get_indexer(caption_of_region)
     member = _encoded(on_split)
     scores = _checked_scores(on_split, member)
     distances = fusion.distance(scores)
-    inputs = phrase_inputs(data, local.cell, name, device)
+    inputs = phrase_inputs(data, split, local.cell, device)
     model = local.model(device)
     watch = Stopwatch(device)
     nearest = model_scores.nearest_regions(model, inputs)
@@ -423,7 +435,7 @@ def _distances(
     of_regions = fusion.mean_of_phrases(of_phrases, owners, distances)
     first_C = _first_equal_captions(member, owners, phrases)
     seconds = Counter(member.seconds) + Counter(spent)
-    return Distances(split, distances, of_regions[:, first_C], dict(seconds))
+    return Distances(distances, of_regions[:, first_C], dict(seconds))
 
 
 def _checked_scores(on_split: ModelOnSplit, member: Encoded) -> np.ndarray:

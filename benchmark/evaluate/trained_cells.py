@@ -2,7 +2,7 @@
 and what the record says beside the result: identity, inputs, departures from the
 paper."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -35,9 +35,9 @@ class TrainedCell:
     """One trained cell, and which of its scores count."""
 
     cell: Cell
-    parts: tuple[str, ...]  # named scores; "": its similarity
     method: ConfiguredMethod
     checkpoint: checkpoints.Checkpoint
+    parts: tuple[str, ...] = ("",)  # named scores; "": its similarity
 
     @property
     def takes(self) -> Inputs:
@@ -81,36 +81,39 @@ def trained_cells(
     """The cell itself, or the trainings that a fusion takes scores of, in its order:
     one with neighbouring parts is there once. `tables` is the digest of the dataset's
     tables. Raises UserError without a checkpoint."""
+    cells = [cell]
+    if isinstance(cell, Fusion):
+        known = {trained.folder: trained for trained in params.cells.values()}
+        folders = dict.fromkeys(cell.members)
+        cells = [entry(known, folder, "trained cell") for folder in folders]
+    trained = {}
+    for each in cells:
+        trained[each.folder] = trained_cell(each, tables)
     if isinstance(cell, Cell):
-        return [trained_cell(cell, tables)]
-    by_folder = {trained.folder: trained for trained in params.cells.values()}
+        return list(trained.values())
     named = zip(cell.members, cell.parts, strict=True)
-    cells = []
+    members = []
     for folder, group in groupby(named, key=itemgetter(0)):
         parts = tuple(part for _, part in group)
-        member = entry(by_folder, folder, "trained cell")
-        cells.append(trained_cell(member, tables, parts))
-    return cells
+        members.append(replace(trained[folder], parts=parts))
+    return members
 
 
-def trained_cell(
-    cell: Cell, tables: str, parts: tuple[str, ...] = ("",)
-) -> TrainedCell:
+def trained_cell(cell: Cell, tables: str) -> TrainedCell:
     """A cell with its checkpoint. Raises UserError where that was trained otherwise."""
     checkpoint = checkpoints.load(Path(cell.checkpoint))
     checkpoints.check_identity(checkpoint.identity, cell, tables)
     method = ConfiguredMethod.of(cell)
-    return TrainedCell(cell=cell, parts=parts, method=method, checkpoint=checkpoint)
+    return TrainedCell(cell=cell, method=method, checkpoint=checkpoint)
 
 
 def model_on_split(
-    trained: TrainedCell, data: Prepared, name: str, device: torch.device
+    trained: TrainedCell, data: Prepared, split: Split, device: torch.device
 ) -> ModelOnSplit:
-    """A model of retrieval with what it is fed of split `name`."""
+    """A model of retrieval with what it is fed of a split."""
     takes = trained.takes
     vocabulary = vocabulary_from(takes, trained.checkpoint.words)
-    inputs = split_inputs(data, trained.cell, takes, name, vocabulary, device)
-    split = data.split(name)
+    inputs = split_inputs(data, split, trained.cell, takes, vocabulary, device)
     positions = None
     if has_grid(trained):
         path = Path(trained.cell.images, POSITIONS)
@@ -138,12 +141,15 @@ def has_grid(trained: TrainedCell) -> bool:
 
 
 def record_facts(
-    season: str, cell: Cell | Fusion, members: list[TrainedCell], data: Prepared
+    season: str,
+    cell: Cell | Fusion,
+    members: list[TrainedCell],
+    data: Prepared,
+    split: Split,
 ) -> dict:
     """Fields of the record of a cell, or of a fusion of `members`, whose method, family
     and features are those of its first member."""
     first = members[0]
-    split = data.split(SPLIT)
     is_trained = isinstance(cell, Cell)
     task = first.takes.task
     options = {}
@@ -165,7 +171,7 @@ def record_facts(
         "protocol_version": versions()["protocol"],
         "season": season,
         "dataset": cell.dataset,
-        "split": f"{data.card['split']}/{SPLIT}",
+        "split": f"{data.card['split']}/{split.name}",
         "images": len(split.image_rows),
         "captions": len(split.caption_rows),
         "task": task,

@@ -13,18 +13,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.boards import claims, claims_file
+from benchmark.boards import claims_file
 from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import Board
 from benchmark.boards.claims_file import SeasonClaims
-from benchmark.boards.season_boards import read_boards, read_fold_boards
+from benchmark.boards.season_boards import metrics, read_boards, read_fold_boards
 from benchmark.core.command_line import add_season_first, run_stage
 from benchmark.core.files import atomic, write_json, write_text
 from benchmark.report import ROOT
 from benchmark.report.figure_listing import FigureFolder, remove_others
 from benchmark.report.pages.season_pages import season_pages
 from benchmark.report.tables import number_for_programs
-from benchmark.scoring.metrics import INTERVAL_ENDS
 from benchmark.season.parameter_files import read_declaration
 from benchmark.season.parameters import Declaration
 
@@ -38,7 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     gc.set_threshold(OBJECTS)
-    print(write_report(read_declaration(arguments.season)) / "README.md")
+    params = read_declaration(arguments.season)
+    folder = write_report(params)
+    print(folder / "README.md")
 
 
 def write_report(params: Declaration) -> Path:
@@ -46,14 +47,14 @@ def write_report(params: Declaration) -> Path:
     folder."""
     boards = read_boards(params)
     folds = read_fold_boards(params)
+    measured = metrics(boards)
+    season_claims = SeasonClaims.of(params, boards, board_layers, folds)
+    evidence = claims_file.evidence([*boards, *folds])
     folder = ROOT / params.season
     figures = FigureFolder(folder / "figures")
     pages = season_pages(params, boards, figures, folds)
     texts = pages.texts | plots(boards)
-    measured = metrics(boards)
-    season_claims = SeasonClaims.of(params, boards, board_layers, folds)
     of_season = season_claims.model_copy(update={"pages": pages.contents})
-    evidence = claims_file.evidence([*boards, *folds])
     remove_others(figures.folder, figures.written)
     kept = [folder / name for name in texts]
     for subfolder in ("datasets", "papers"):
@@ -69,26 +70,6 @@ def write_report(params: Declaration) -> Path:
         with atomic(folder / claims_file.EVIDENCE) as part:
             evidence.to_parquet(part, index=False)
     return folder
-
-
-def metrics(boards: list[Board]) -> dict:
-    """dataset -> preset -> metric -> mean over the seeds, and dataset -> claims ->
-    counts.
-
-    Presets without a result are left out, and so are the ends of single trainings'
-    intervals: their means are no interval of the preset.
-    """
-    datasets = {}
-    for board in boards:
-        of_dataset: dict[str, dict] = {}
-        for row in board.ranked:
-            means = row.means()
-            for name in INTERVAL_ENDS:
-                means.pop(name, None)
-            of_dataset[row.preset] = means
-        of_dataset["claims"] = claims.counts(claims.claim_tests(board))
-        datasets[board.dataset] = of_dataset
-    return datasets
 
 
 def plots(boards: list[Board]) -> dict[str, str]:

@@ -103,13 +103,14 @@ def identity_of(cell: Cell, tables: str) -> dict:
     that it reads, as of its dataset's `tables`, and of its method's code, versions of
     the framework, and how the process computes. Raises UserError for features of other
     tables or with changed files."""
+    method = method_digest(cell.method)
     start = Path(cell.start or "")
     return {
         "cell": cell.model_dump(mode="json", exclude=PATH_FIELDS),
         "prepared": tables,
         "features": {each: verified(Path(each), tables) for each in cell.features},
         "start": files.sha256(start) if start.is_file() else None,
-        "method": method_digest(cell.method),
+        "method": method,
         "versions": {name: versions()[name] for name in ("prepare", "encode", "train")},
         "numerics": process_numerics(),
     }

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from benchmark.data.prepared_tables import Prepared
+from benchmark.data.prepared_tables import Prepared, Split
 from benchmark.data.rank_keys import I2T, RankKey
 from benchmark.data.results import Ranks, Scores
 from benchmark.scoring import metrics
@@ -62,6 +62,7 @@ class Evaluation:
 def of_test_split(
     tiles: Iterable[Tile],
     data: Prepared,
+    split: Split,
     observers: Sequence[Callable] = (),
     is_row: bool = True,
 ) -> Evaluation:
@@ -72,10 +73,10 @@ def of_test_split(
     is_partial = any(card["partial"] for card in layer_cards.values())
     return of_retrieval(
         tiles,
-        relevance_of_test(data),
+        relevance_of_test(data, split),
         data.card["ways"],
         observers,
-        layers_of(data),
+        layers_of(data, split),
         is_row or is_partial,
     )
 

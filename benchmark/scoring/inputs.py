@@ -31,7 +31,7 @@ from benchmark.contracts.methods import (
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_object
 from benchmark.data.feature_folders import Words, read_array, sha256_of_items
-from benchmark.data.prepared_tables import CORNERS, Prepared
+from benchmark.data.prepared_tables import CORNERS, Prepared, Split
 from benchmark.data.vocabularies import Dictionary, Vocabulary
 from benchmark.scoring.ranking import area, iou
 from benchmark.season.parameters import Cell
@@ -223,14 +223,14 @@ class SplitInputs:
 
 
 def vocabulary_for(
-    data: Prepared, cell: Cell, takes: Inputs
+    takes: Inputs, texts: Iterable[str], known: Words | None
 ) -> Vocabulary | Dictionary | None:
-    """Words of the training captions only; None for methods that take vectors."""
-    texts = data.captions["text"].iloc[data.split("train").caption_rows]
+    """Words of the training captions, those that are `known` or, without such, all that
+    are no rare ones; None for methods that take vectors."""
     if takes.text == "tokens":
         return Vocabulary.of(texts, takes.min_count)
     if takes.text == "words":
-        return Dictionary.of(texts, Words.read(Path(cell.words)))
+        return Dictionary.of(texts, known)
     return None
 
 
@@ -247,22 +247,23 @@ def vocabulary_from(
 
 def split_inputs(
     data: Prepared,
+    split: Split,
     cell: Cell,
     takes: Inputs,
-    name: str,
     vocabulary: Vocabulary | Dictionary | None,
     device: torch.device,
 ) -> SplitInputs:
-    """Split `name` of a cell's dataset, in the form its method takes.
+    """A split of a cell's dataset, in the form its method takes.
 
     Raises NotApplicableError where the split has no captions or its features lack what
     the method takes, and UserError where the feature folders hold features of something
     else.
     """
     features = image_features(data, cell, takes.image)
-    split = data.split(name)
     if not len(split.caption_rows):
-        raise NotApplicableError(f"{cell.dataset}: the {name} split has no captions")
+        raise NotApplicableError(
+            f"{cell.dataset}: the {split.name} split has no captions"
+        )
     images = torch.from_numpy(features[split.images])
     contexts = None
     ids = data.captions["caption_id"].tolist()
@@ -310,12 +311,6 @@ def image_features(data: Prepared, cell: Cell, kind: str) -> np.ndarray:
         )
     ids = data.used_images["image_id"].tolist()
     return read_array(Path(cell.images), kind, cell.dataset, ids)
-
-
-def word_vectors(cell: Cell, vocabulary: Dictionary) -> Tensor:
-    """(V, E), row v for word id v; zeros for padding."""
-    vectors = Words.read(Path(cell.words)).rows(vocabulary.words[1:])
-    return torch.from_numpy(np.vstack([np.zeros_like(vectors[:1]), vectors]))
 
 
 def image_network(cell: Cell) -> nn.Module:
@@ -451,18 +446,18 @@ class PhraseInputs:
 
 
 def phrase_inputs(
-    data: Prepared, cell: Cell, name: str, device: torch.device
+    data: Prepared, split: Split, cell: Cell, device: torch.device
 ) -> PhraseInputs:
-    """The phrases of split `name`.
+    """The phrases of a split.
 
     Raises NotApplicableError where it has none, and UserError where the feature folders
     hold features of something else.
     """
-    split, features = data.split(name), Path(cell.images)
+    features = Path(cell.images)
     regions = data.regions.iloc[split.region_rows]
     if not len(regions):
         raise NotApplicableError(
-            f"{cell.dataset}: the {name} split has no phrases with boxes"
+            f"{cell.dataset}: the {split.name} split has no phrases with boxes"
         )
     card = features / "card.json"
     digest = sha256_of_items(data.regions["phrase_id"].tolist())
@@ -505,3 +500,42 @@ def proposal_ious(
         ious = iou(proposals, truth_N4[rows, None])
         ious_NP[rows] = np.where(area(proposals) > 0, ious, np.nan)
     return ious_NP
+
+
+# Either of them -----------------------------------------------------------------------
+
+
+def task_inputs(
+    data: Prepared,
+    split: Split,
+    cell: Cell,
+    takes: Inputs,
+    vocabulary: Vocabulary | Dictionary | None,
+    device: torch.device,
+) -> SplitInputs | PhraseInputs:
+    """A split of a cell's dataset: phrases for a method that localises them, else
+    images and captions. Raises as `phrase_inputs` and `split_inputs`."""
+    if takes.task == "localisation":
+        return phrase_inputs(data, split, cell, device)
+    return split_inputs(data, split, cell, takes, vocabulary, device)
+
+
+def validation_inputs(
+    data: Prepared,
+    split: Split,
+    cell: Cell,
+    takes: Inputs,
+    vocabulary: Vocabulary | Dictionary | None,
+    device: torch.device,
+) -> SplitInputs | PhraseInputs:
+    """The first images of a cell's validation split, with their captions or phrases.
+    Raises as `task_inputs`, and NotApplicableError for images without any."""
+    count = cell.validation_images
+    whole = task_inputs(data, split, cell, takes, vocabulary, device)
+    first = whole.first_images(count)
+    if not len(first.owners):
+        raise NotApplicableError(
+            f"{cell.dataset}: expected captions or phrases of the first {count} "
+            "validation images, found none; take more validation_images"
+        )
+    return first

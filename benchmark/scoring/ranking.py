@@ -10,7 +10,7 @@ count against the method. The rank of a query's nth relevant item, best first an
 
 I = images, C = captions, r = rows of a tile (images), c = its columns (captions), Q =
 queries, G = gallery, R = relevant items of a query, N = phrases, P = proposals of an
-image. Ranks of validation are counted on the device in benchmark/train/selection.py;
+image. Ranks of validation are counted on the device in benchmark/scoring/validation.py;
 tests hold both together.
 """
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy  # whose parts are loaded where they are used
 
-from benchmark.data.prepared_tables import Prepared, images_of_queries
+from benchmark.data.prepared_tables import Prepared, Split, images_of_queries
 from benchmark.data.rank_keys import OWN, OWN_KEYS, RankKey
 from benchmark.data.results import Ranks, test_queries
 
@@ -84,9 +84,8 @@ class Relevance:
         return LayerPairs(right.tocsr())
 
 
-def relevance_of_test(data: Prepared) -> Relevance:
+def relevance_of_test(data: Prepared, split: Split) -> Relevance:
     """What belongs together in the test split, by `own`, and the folds of its card."""
-    split = data.split("test")
     folds = data.card["folds"]
     return Relevance.of(split.group_of_image, split.image_of_caption, folds)
 
@@ -137,14 +136,13 @@ class LayerPairs:
 
 
 def layers_of(
-    data: Prepared, least: float | None = None
+    data: Prepared, split: Split, least: float | None = None
 ) -> dict[str, dict[str, LayerPairs]]:
     """The layers of the test split beside `own`, by name and direction. Pairs with
     images or captions that are not of the split are left out, and queries that nothing
     is right for. With `least`, a pair is right if its score is no less."""
     import pandas as pd
 
-    split = data.split("test")
     images = pd.Index(data.images["image_id"].iloc[split.image_rows])
     captions = pd.Index(data.captions["caption_id"].iloc[split.caption_rows])
     layers: dict[str, dict[str, LayerPairs]] = {}
@@ -171,7 +169,8 @@ def queries_of(data: Prepared) -> "dict[RankKey, pd.DataFrame]":
     to."""
     import pandas as pd
 
-    groups = data.images["group"].iloc[data.split("test").image_rows]
+    split = data.split("test")
+    groups = data.images["group"].iloc[split.image_rows]
     group_I = groups.astype(str).to_numpy()
     ids_of, image_of = test_queries(data), images_of_queries(data)
     tables = {}
@@ -183,7 +182,7 @@ def queries_of(data: Prepared) -> "dict[RankKey, pd.DataFrame]":
             "cluster": group_I[image_of[key.direction]],
         }
         tables[key] = pd.DataFrame(columns)
-    for layer, directions in layers_of(data).items():
+    for layer, directions in layers_of(data, split).items():
         for way, pairs in directions.items():
             queries = tables[RankKey(way)].iloc[pairs.queries]
             tables[RankKey(way, layer)] = queries.assign(layer=layer)

@@ -83,6 +83,7 @@ class SeasonNames:
         brought = brought or {}
         known = dict(plugins.presets() if known is None else known)
         known |= plugins.own_presets(season.methods)
+        plugins.check_corrections(season.corrections, known)
         corrected = plugins.corrected_presets(season.corrections, known)
         named = list(known) if season.presets == "all" else list(season.presets)
         named += corrected

@@ -14,6 +14,7 @@ from benchmark.core.names import (
     fold_of,
     folder_of,
     folder_of_folds,
+    folds_of,
     prefix_of,
 )
 
@@ -400,6 +401,14 @@ class Declaration(Strict):
     def everything(self) -> dict[str, Declared]:
         """Cells and fusions by key."""
         return {**self.cells, **self.fusions}
+
+    @property
+    def fold_names(self) -> dict[str, list[str]]:
+        """Dataset -> its folds, without the official test split."""
+        names = {}
+        for dataset, count in self.folds.items():
+            names[dataset] = [fold.name for fold in folds_of(dataset, count)]
+        return names
 
 
 class Params(Declaration):

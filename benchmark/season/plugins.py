@@ -251,16 +251,14 @@ def own_presets(own_methods: Mapping[str, str]) -> Known:
     return by_name
 
 
-def corrected_presets(
+def check_corrections(
     corrections: Mapping[Correction, list[str]], known: Known
-) -> Known:
-    """Presets of a season's corrections. Raises UserError for a preset that cannot be
-    corrected."""
+) -> None:
+    """Raise UserError for a preset that cannot be corrected."""
     able = []
     for name, (_, preset) in known.items():
         if not preset.fuse or preset.fuse.how == "average":
             able.append(name)
-    by_name: Known = {}
     for correction, names in corrections.items():
         for name in names:
             corrected = f"{name}_{correction}"
@@ -272,11 +270,21 @@ def corrected_presets(
                     found=suggested(name, able),
                     do="correct it",
                 )
+
+
+def corrected_presets(
+    corrections: Mapping[Correction, list[str]], known: Known
+) -> Known:
+    """Presets of a season's corrections, which can be corrected."""
+    by_name: Known = {}
+    for correction, names in corrections.items():
+        for name in names:
             method, preset = known[name]
             members = preset.fuse.of if preset.fuse else [name]
             title = f"{preset.title}, {CORRECTIONS[correction]}"
             fuse = Fuse(how=correction, of=members)
             changes = {"title": title, "fuse": fuse}
+            corrected = f"{name}_{correction}"
             by_name[corrected] = method, preset.model_copy(update=changes)
     return by_name
 

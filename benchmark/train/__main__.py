@@ -4,14 +4,13 @@ import argparse
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from contextlib import chdir
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from benchmark.contracts.methods import (
     Inputs,
@@ -26,14 +25,15 @@ from benchmark.core.devices import begin, kind, provenance
 from benchmark.core.errors import entry
 from benchmark.core.files import write_json
 from benchmark.data import prepared_tables, results
-from benchmark.data.prepared_tables import Prepared
+from benchmark.data.feature_folders import Words, read_array
+from benchmark.data.prepared_tables import Prepared, Split, Splits
 from benchmark.data.vocabularies import SPECIAL, Dictionary, Vocabulary
-from benchmark.scoring import checkpoints, inputs, model_scores
+from benchmark.scoring import checkpoints, inputs
 from benchmark.scoring.checkpoints import OF_A_METHOD, Checkpoint
+from benchmark.scoring.validation import recalls
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import Cell, Params
 from benchmark.season.plugins import ConfiguredMethod
-from benchmark.train import selection
 from benchmark.train.resumable_loop import Progress, Run, seeded_model
 from benchmark.train.sampling import cluster
 
@@ -56,15 +56,16 @@ def train_cell(params: Params, cell: Cell) -> None:
     diverges and one whose method raises leave a checkpoint that says so. A training of
     the same identity that was killed is resumed.
     """
+    data = prepared_tables.read(cell.dataset)
     with alone(lock_of(cell.folder), f"train {cell.key}"):
         device = begin(params.device, cell.precision)
-        data = prepared_tables.read(cell.dataset)
         # now: a change during the training is noticed
         identity = checkpoints.identity_of(cell, data.sha256)
+        splits = data.splits()
         scratch = _scratch(cell, identity, device)
         try:
             with chdir("."):  # back, wherever the method went
-                training = _trained(cell, data, identity, scratch, device)
+                training = _trained(cell, data, splits, identity, scratch, device)
         except OF_A_METHOD as error:
             reason = checkpoints.failure_of(error, cell.folder)
             training = Training(Checkpoint(identity=identity, **reason))
@@ -105,7 +106,12 @@ def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
 
 
 def _trained(
-    cell: Cell, data: Prepared, identity: dict, scratch: Path, device: torch.device
+    cell: Cell,
+    data: Prepared,
+    splits: Splits,
+    identity: dict,
+    scratch: Path,
+    device: torch.device,
 ) -> Training:
     """Raises NotApplicableError where the dataset or the start cannot give what is
     needed."""
@@ -113,32 +119,37 @@ def _trained(
     if start and start.status != "ok":
         raise NotApplicableError(f"{cell.start}: {start.status}: {start.reason}")
     method = ConfiguredMethod.of(cell)
-    if method.takes.task == "localisation":
-        fed = phrase_data(data, cell, device)
-    else:
-        fed = retrieval_data(data, cell, method.takes, start, device)
-    phases = method.module.recipe(method.config)
-    check_batches(cell, phases, fed.train.owners)
+    takes = method.takes
+    fed = training_data(data, splits.train, cell, takes, start, device)
+    validation = inputs.validation_inputs(
+        data, splits.val, cell, takes, fed.vocabulary, device
+    )
+
+    def validate(model: nn.Module) -> dict[str, float]:
+        return recalls(model, validation, data.card["ways"])
 
     def build() -> nn.Module:
         parts = {}
-        if method.takes.word_vectors:
-            parts["word_vectors"] = inputs.word_vectors(cell, fed.vocabulary)
-        if method.takes.image == "pixels":
+        if takes.word_vectors:
+            # each model has its own
+            parts["word_vectors"] = fed.word_vectors.clone()
+        if takes.image == "pixels":
             parts["image_network"] = inputs.image_network(cell)
         return method.module.Model(method.config, fed.sizes, **parts)
 
+    phases = method.module.recipe(method.config)
+    check_batches(cell, phases, fed.train.owners)
     model, starts_alike = seeded_model(build, cell.seed)
     model = model.to(device)
     if start:
         _load(model, start, cell)
-    if method.takes.fit:
+    if takes.fit:
         model.fit(fed.train.pairs())
     run = Run(
         model=model,
         phases=phases,
         train=fed.train,
-        validate=fed.validate,
+        validate=validate,
         seed=cell.seed,
         autocast=cell.precision == "bfloat16",
         scratch=scratch,
@@ -174,39 +185,50 @@ def _trained(
 @dataclass(frozen=True, kw_only=True)
 class TrainingData:
     train: inputs.SplitInputs | inputs.PhraseInputs
-    validate: Callable[[nn.Module], dict[str, float]]  # a model -> recalls and rsum
     sizes: Sizes
     vocabulary: Vocabulary | Dictionary | None = None  # of methods that take words
+    word_vectors: Tensor | None = None  # (V, E)
 
 
-def retrieval_data(
+def training_data(
     data: Prepared,
+    split: Split,
     cell: Cell,
     takes: Inputs,
     start: Checkpoint | None,
     device: torch.device,
 ) -> TrainingData:
-    """Images and captions, in the form the cell's method takes. A training that goes on
-    from another one keeps its vocabulary. Raises NotApplicableError where something is
+    """What the cell's method takes of the training split. A training that goes on from
+    another one keeps its vocabulary. Raises NotApplicableError where something is
     lacking."""
+    words = None
+    if takes.text == "words":
+        words = Words.read(Path(cell.words))
     if start:
         _check_words(cell, takes, start.words)
         vocabulary = inputs.vocabulary_from(takes, start.words)
     else:
-        vocabulary = inputs.vocabulary_for(data, cell, takes)
-    pooled = None
+        texts = data.captions["text"].iloc[split.caption_rows]
+        vocabulary = inputs.vocabulary_for(takes, texts, words)
+    train = inputs.task_inputs(data, split, cell, takes, vocabulary, device)
+    if takes.task == "localisation":
+        sizes = Sizes(image=train.proposals.shape[-1], text=train.vectors.shape[-1])
+        return TrainingData(train=train, sizes=sizes)
+    word_vectors = None
+    if takes.word_vectors:
+        word_vectors = torch.from_numpy(words.rows_by_id(vocabulary))
+    image_size = train.images.shape[-1]
     if takes.clusters or takes.image == "pixels":
-        pooled = inputs.image_features(data, cell, "pooled")
-    train = inputs.split_inputs(data, cell, takes, "train", vocabulary, device)
+        ids = data.used_images["image_id"].tolist()
+        pooled = read_array(Path(cell.images), "pooled", cell.dataset, ids)
+        pooled = pooled[split.images]
+    if takes.image == "pixels":  # of what the image network makes of them
+        image_size = pooled.shape[1]
     classes = train.group_of_image
     if takes.clusters:  # k-means clusters of the images take the place of the groups
         count = round(takes.clusters * (int(classes.max()) + 1))
-        rows = data.split("train").images
-        clusters = cluster(pooled[rows], count, cell.seed)
+        clusters = cluster(pooled, count, cell.seed)
         classes = torch.from_numpy(clusters).to(device)
-    image_size = train.images.shape[-1]
-    if takes.image == "pixels":  # of what the image network makes of them
-        image_size = pooled.shape[1]
     if vocabulary:
         text_size = len(vocabulary)
     elif train.contexts is None:
@@ -214,39 +236,12 @@ def retrieval_data(
     else:
         text_size = train.contexts.shape[1]
     class_count = int(classes.max()) + 1
-    validation = inputs.split_inputs(data, cell, takes, "val", vocabulary, device)
-    validation = validation.first_images(cell.validation_images)
-
-    def validate(model: nn.Module) -> dict[str, float]:
-        scores = model_scores.score(model, validation)
-        ways = data.card["ways"]
-        return selection.retrieval_recalls(scores, validation.relevant, ways)
-
     return TrainingData(
         train=replace(train, class_of_image=classes),
-        validate=validate,
         sizes=Sizes(image=image_size, text=text_size, classes=class_count),
         vocabulary=vocabulary,
+        word_vectors=word_vectors,
     )
-
-
-def phrase_data(data: Prepared, cell: Cell, device: torch.device) -> TrainingData:
-    """Phrases and the proposals of their images. Raises as `retrieval_data`."""
-    train = inputs.phrase_inputs(data, cell, "train", device)
-    validation = inputs.phrase_inputs(data, cell, "val", device)
-    validation = validation.first_images(cell.validation_images)
-    if not len(validation.truths):
-        raise NotApplicableError(
-            f"{cell.dataset}: expected phrases of the first {cell.validation_images} "
-            "validation images, found none; take more validation_images"
-        )
-
-    def validate(model: nn.Module) -> dict[str, float]:
-        scores = model_scores.score_proposals(model, validation)
-        return selection.localisation_recalls(scores, validation.ious)
-
-    sizes = Sizes(image=train.proposals.shape[-1], text=train.vectors.shape[-1])
-    return TrainingData(train=train, validate=validate, sizes=sizes)
 
 
 def check_batches(cell: Cell, phases: list[Phase], owners: np.ndarray) -> None:

@@ -4,7 +4,7 @@ killed resumes after its last complete epoch."""
 import json
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,8 @@ from benchmark.core.errors import UserError
 from benchmark.scoring.checkpoints import DivergedError
 from benchmark.scoring.inputs import PhraseInputs, SplitInputs
 from benchmark.scoring.ranking import RefusedError
-from benchmark.train import sampling, selection
+from benchmark.scoring.validation import NotFiniteError
+from benchmark.train import sampling
 
 LAST = "last.pt"  # state after the last epoch, in the scratch folder
 BEST = "best-{}.pt"  # weights of the best epoch so far, beside it
@@ -142,7 +143,7 @@ class Run:
             return None
         if self.phases[-1].keeps == "last":
             return len(rsums)
-        return selection.selected(rsums)
+        return best_epoch(rsums)
 
     def _epoch(
         self, epoch: int, phase: Phase, rate: float, bar: ProgressBar
@@ -192,7 +193,7 @@ class Run:
         with self._precision():
             try:
                 return self.validate(model)
-            except selection.NotFiniteError as error:
+            except NotFiniteError as error:
                 raise DivergedError(f"epoch {epoch + 1}: {error}") from error
 
     def _precision(self) -> torch.autocast:
@@ -330,6 +331,13 @@ def seeded_model(build: Callable[[], nn.Module], seed: int) -> tuple[nn.Module, 
     is_drawn = any(len(first.unique()) > 1 for first in models[0])
     is_one = is_drawn and all(map(torch.equal, *models))
     return model, is_one or states[0].equal(states[1])
+
+
+def best_epoch(rsums: Sequence[float]) -> int:
+    """The epoch whose weights are kept, counted from 1: highest validation rsum,
+    earliest on ties."""
+    best = max(rsums)
+    return 1 + list(rsums).index(best)
 
 
 def optimiser_of(model: nn.Module, phase: Phase) -> torch.optim.Optimizer:

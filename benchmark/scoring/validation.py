@@ -1,4 +1,4 @@
-"""Which epoch of a training is kept, and the validation recalls that decide it.
+"""Recalls of validation, which decide which epoch of a training is kept.
 
 Ranks are counted here with tensors, on the device of the scores, as scoring/ranking.py
 does: training must not wait for the host, and a change to the evaluation must not make
@@ -8,8 +8,10 @@ trainings stale.
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from benchmark.scoring import model_scores
+from benchmark.scoring.inputs import PhraseInputs, SplitInputs
 from benchmark.scoring.ties import stands_before
 
 CUTOFFS = (1, 5, 10)
@@ -20,11 +22,16 @@ class NotFiniteError(ArithmeticError):
     """Validation scores that cannot be ranked."""
 
 
-def selected(rsums: Sequence[float]) -> int:
-    """The epoch whose weights are kept, counted from 1: highest validation rsum,
-    earliest on ties."""
-    best = max(rsums)
-    return 1 + list(rsums).index(best)
+def recalls(
+    model: nn.Module, inputs: SplitInputs | PhraseInputs, ways: Sequence[str]
+) -> dict[str, float]:
+    """What the validation of a model finds, and its sum, rsum: of retrieval in the
+    directions `ways`. Raises NotFiniteError."""
+    if isinstance(inputs, PhraseInputs):
+        scores_NP = model_scores.score_proposals(model, inputs)
+        return localisation_recalls(scores_NP, inputs.ious)
+    scores_IC = model_scores.score(model, inputs)
+    return retrieval_recalls(scores_IC, inputs.relevant, ways)
 
 
 def retrieval_recalls(
