@@ -1,9 +1,9 @@
 """What a reader must know of a row and of a verdict: one kind of thing, a Flag.
 
-A kind of flag is declared by flag_kind above the function that finds it, in the order
-in which pages show them: its letter, its name, and what helps where it blocks a
-verdict. What finds it gives a sentence without its full stop, or "" where there is no
-such flag; a bias is a flag itself, with the side that it favours.
+A kind of flag is declared by flag_kind above the function that finds it: its letter,
+its name, and what helps where it blocks a verdict. FLAGS lists all kinds. What finds
+one gives a sentence without its full stop, or "" where there is no such flag; a bias is
+a flag itself, with the side that it favours.
 
 Flags are derived when a report is made: records that are older than a flag get it, too.
 Nothing is concluded where a flag blocks. docs/statistics.md has a table of all flags.
@@ -28,8 +28,6 @@ from benchmark.stats.verdicts import NOTHING_VARIES, Flag, Verdict
 
 ENOUGH = 3  # trainings
 NEARLY = 0.98  # of the largest rsum
-# each kind as it is declared, in the order of pages: those that may block come first
-FLAGS: list["FlagKind"] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +94,6 @@ class FlagKind:
     warns: bool = True  # whether it counts against a verdict on a row that has it
     # whether a row knows more than others: the best without such a flag is named, too
     flatters: bool = False
-
-    def __post_init__(self) -> None:
-        FLAGS.append(self)
 
     @property
     def no_verdict_against(self) -> str:
@@ -572,6 +567,40 @@ def hidden_difference(compared: Compared) -> str:
 
 # All of them --------------------------------------------------------------------------
 
+FLAGS = (  # in the order of pages: those that may block come first
+    near_chance,
+    below_its_start,
+    few_seeds,
+    other_text_encoder,
+    few_queries,
+    identical,
+    unequal_settings,
+    unlike_trials,
+    unlike_machines,
+    coarse_bins,
+    no_spread,
+    beyond_reach,
+    nearly_perfect,
+    random_text_encoder,
+    extra_input,
+    captions_seen,
+    other_queries,
+    other_release,
+    not_converged,
+    seeds_alike,
+    other_features,
+    twin_images,
+    twins_within,
+    unknown_commit,
+    best_early,
+    seeds_added,
+    unlike_seeds,
+    evened_settings,
+    these_images,
+    not_run,
+    narrow_margin,
+    hidden_difference,
+)
 OBSTACLES = (  # in the order in which a comparison is looked at: the first one counts
     beyond_reach,
     few_queries,
