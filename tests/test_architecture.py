@@ -122,6 +122,21 @@ def test_rooms_import_only_rooms_below_them():
     assert upward == set()
 
 
+def test_a_program_starts_when_all_of_its_file_is_defined():
+    # as DVC and a shell run it, by `python -m`; whoever imports it starts later
+    guarded = 0
+    for path in (ROOT / "benchmark").rglob("*.py"):
+        statements = ast.parse(path.read_text()).body
+        for place, statement in enumerate(statements, 1):
+            is_guard = isinstance(statement, ast.If) and (
+                ast.unparse(statement.test) == "__name__ == '__main__'"
+            )
+            if is_guard:
+                guarded += 1
+                assert place == len(statements), path
+    assert guarded >= len(STAGES)
+
+
 def test_slow_libraries_are_imported_where_they_are_needed():
     """Inside of functions: seconds that other encoders and commands need not wait
     for."""

@@ -145,10 +145,6 @@ IMAGES = {
 TEXTS = {"words": words, "contexts": contexts, "sentences": vectors, "phrases": vectors}
 
 
-if __name__ == "__main__":
-    raise SystemExit(run_stage(__doc__, configure, main))
-
-
 # Texts --------------------------------------------------------------------------------
 
 
@@ -310,3 +306,7 @@ WRITERS = {
     "phrases": _vectors,
     "contexts": _contexts,
 }
+
+
+if __name__ == "__main__":
+    raise SystemExit(run_stage(__doc__, configure, main))
