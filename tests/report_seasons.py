@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import builders
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 from oracles import whole_matrices
 from PIL import Image
 
-from benchmark.boards import boards, row_warnings
+from benchmark.boards import boards, flags, row_warnings
 from benchmark.commands.ledger import write_ledger
 from benchmark.core.files import npz_of, read_json, write_json
 from benchmark.core.records import Costs, Provenance, Record
@@ -355,8 +356,9 @@ def conclude_from_few(patch: pytest.MonkeyPatch) -> None:
     """Let a made-up test set be large enough for conclusions, in tests of something
     else; of a few images, nearly any score is near chance."""
     patch.setattr(boards, "MIN_TEST_QUERIES", 1)
-    patch.setattr(row_warnings, "near_chance", lambda *_: "")
-    patch.setattr(row_warnings, "is_near_chance", lambda *_: False)
+    none_near = {"near_chance": lambda *_: "", "is_near_chance": lambda *_: False}
+    of_flags = SimpleNamespace(**vars(row_warnings) | none_near)
+    patch.setattr(flags, "row_warnings", of_flags)
 
 
 def draw_nothing(patch: pytest.MonkeyPatch) -> None:

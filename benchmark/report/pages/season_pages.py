@@ -32,7 +32,7 @@ from benchmark.stats.claim_kinds import FAILED, KINDS, Conclusion
 
 FRONT = ("README.md", "claims.md")  # pages on which papers have no table or figure
 HEADS = {  # start of a line of the summary -> conclusions of the claims that it names
-    "Claims that hold": (Conclusion.HOLDS,),
+    "Holding": (Conclusion.HOLDS,),
     "Failing or without effect": FAILED,
 }
 
