@@ -272,6 +272,7 @@ LACKING = [
     ("scan", {"regions": 5}, {}, "", "regions: expected 5 or more, found 4"),
     ("scan", {}, {"empty": "val"}, "", "tiny: .*val .*captions"),
     ("pixels", {}, {}, "pixels", f"{IMAGES}: expected pixels.npy, found none"),
+    ("pixels", {}, {}, "pooled", f"{IMAGES}: expected pooled.npy, found none"),
     (
         "pixels",
         {"clusters": 2.5},

@@ -315,7 +315,8 @@ def read_cell(folder: Path, place: str) -> CellResult:
     none."""
     paths = {name: folder / name for name in ARCHIVES}
     arrays = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
-    return CellResult(place=place, record=read_record(folder), arrays=arrays)
+    record = read_record(folder)
+    return CellResult(place=place, record=record, arrays=arrays, file=folder / RECORD)
 
 
 def write_cell_arrays(

@@ -25,7 +25,7 @@ from benchmark.core.devices import begin, kind, provenance
 from benchmark.core.errors import entry
 from benchmark.core.files import write_json
 from benchmark.data import prepared_tables, results
-from benchmark.data.feature_folders import Words, read_array
+from benchmark.data.feature_folders import Words
 from benchmark.data.prepared_tables import Prepared, Split, Splits
 from benchmark.data.vocabularies import SPECIAL, Dictionary, Vocabulary
 from benchmark.scoring import checkpoints, inputs
@@ -219,9 +219,7 @@ def training_data(
         word_vectors = torch.from_numpy(words.rows_by_id(vocabulary))
     image_size = train.images.shape[-1]
     if takes.clusters or takes.image == "pixels":
-        ids = data.used_images["image_id"].tolist()
-        pooled = read_array(Path(cell.images), "pooled", cell.dataset, ids)
-        pooled = pooled[split.images]
+        pooled = inputs.image_features(data, cell, "pooled")[split.images]
     if takes.image == "pixels":  # of what the image network makes of them
         image_size = pooled.shape[1]
     classes = train.group_of_image
