@@ -140,8 +140,9 @@ def _of_paper(board: Board, name: str, paper: Paper) -> list[ClaimTest]:
 
 def _of_folds(verdict: Verdict) -> Verdict:
     """A further training of a row over folds is a further fold."""
-    limit = verdict.limit and Limit(seeds=None, folds=verdict.limit.seeds)
-    return replace(verdict, limit=limit)
+    if verdict.limit is None:
+        return verdict
+    return replace(verdict, limit=Limit(seeds=None, folds=verdict.limit.seeds))
 
 
 def _unjudged_test(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
@@ -172,8 +173,11 @@ def _unjudged_verdict(
 ) -> Verdict:
     """What a part puts to `judge`, before anything is concluded."""
     part = claim.parts[index]
-    rows = [*map(board.row, part.presets), None]  # of one, its difference of metrics
-    comparison = comparisons.compare(board, rows[0], rows[1], metric_here)
+    first = board.row(part.presets[0])
+    second = None  # then it is a difference of two metrics
+    if len(part.presets) == 2:
+        second = board.row(part.presets[1])
+    comparison = comparisons.compare(board, first, second, metric_here)
     metric, level = quantity(part.metric), _level(comparison, part.metric)
     # rsum of one direction is not compared with a printed one; only a share of it is.
     is_half = part.metric == "rsum" and len(board.ways) == 1
