@@ -336,7 +336,9 @@ def fitted(params: Params) -> dict[str, object]:
         method = method_of(cell.method)
         takes = method.inputs(configured(method, cell.options, cell.preset))
         takes = replace(takes, min_count=1)
-        fed = train.training_data(data, split, cell, takes, None, torch.device("cpu"))
+        words = Words.read(Path(cell.words)) if cell.words else None
+        cpu = torch.device("cpu")
+        fed = train.training_data(data, split, cell, takes, words, None, cpu)
         vocabulary = fed.vocabulary
         facts[f"vocabulary of {cell.preset}"] = vocabulary and vocabulary.words
         facts[f"clusters of {cell.preset}"] = cluster(

@@ -10,8 +10,8 @@ import pytest
 from refusals import holds
 
 from benchmark.boards import flags
-from benchmark.boards.claims_file import Made
 from benchmark.boards.boards import Board, Row
+from benchmark.boards.claims_file import Made
 from benchmark.report.pages import (
     dataset_page,
     result_tables,

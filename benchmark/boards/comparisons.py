@@ -276,6 +276,7 @@ def row_of_any_task(board: Board, preset: str) -> Row | None:
     return (board.whole or board).row(preset)
 
 
+@lru_cache(maxsize=4096)
 def _representative(board: Board, row: Row) -> str:
     """Of the presets with the same training, the one with the most seeds."""
     training, alike = _training_identity(row), []

@@ -62,10 +62,13 @@ def train_cell(params: Params, cell: Cell) -> None:
         # now: a change during the training is noticed
         identity = checkpoints.identity_of(cell, data.sha256)
         splits = data.splits()
+        words = Words.read(Path(cell.words)) if cell.words else None
         scratch = _scratch(cell, identity, device)
         try:
             with chdir("."):  # back, wherever the method went
-                training = _trained(cell, data, splits, identity, scratch, device)
+                training = _trained(
+                    cell, data, splits, words, identity, scratch, device
+                )
         except OF_A_METHOD as error:
             reason = checkpoints.failure_of(error, cell.folder)
             training = Training(Checkpoint(identity=identity, **reason))
@@ -109,6 +112,7 @@ def _trained(
     cell: Cell,
     data: Prepared,
     splits: Splits,
+    words: Words | None,
     identity: dict,
     scratch: Path,
     device: torch.device,
@@ -120,7 +124,7 @@ def _trained(
         raise NotApplicableError(f"{cell.start}: {start.status}: {start.reason}")
     method = ConfiguredMethod.of(cell)
     takes = method.takes
-    fed = training_data(data, splits.train, cell, takes, start, device)
+    fed = training_data(data, splits.train, cell, takes, words, start, device)
     validation = inputs.validation_inputs(
         data, splits.val, cell, takes, fed.vocabulary, device
     )
@@ -195,15 +199,13 @@ def training_data(
     split: Split,
     cell: Cell,
     takes: Inputs,
+    words: Words | None,
     start: Checkpoint | None,
     device: torch.device,
 ) -> TrainingData:
-    """What the cell's method takes of the training split. A training that goes on from
-    another one keeps its vocabulary. Raises NotApplicableError where something is
-    lacking."""
-    words = None
-    if takes.text == "words":
-        words = Words.read(Path(cell.words))
+    """What the cell's method takes of the training split; `words` are those that it
+    knows vectors of. A training that goes on from another one keeps its vocabulary.
+    Raises NotApplicableError where something is lacking."""
     if start:
         _check_words(cell, takes, start.words)
         vocabulary = inputs.vocabulary_from(takes, start.words)
