@@ -1,5 +1,8 @@
 """`play` runs what DVC would, and DVC finds nothing stale afterwards."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -88,6 +91,25 @@ def test_what_was_run_is_up_to_date_for_dvc_and_runs_again_where_it_was_edited(
         and "cyclematch" not in said.err
     )
     assert main(["play", "--jobs", "1"]) == 0
+    with Repo() as repo:
+        assert not repo.status("seasons/small/dvc.yaml", with_deps=True)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_dvc_runs_each_stage_as_a_program(season):
+    # other tests call the stages in their own process
+    tiny = SEASON["datasets"]["tiny"] | {"options": {"train": 50, "test": 25}}
+    for key in ("folds", "fold_presets"):
+        del tiny[key]
+    changes = {"datasets": {"tiny": tiny}, "presets": ["two_branch_single"]}
+    FILE.write_text(yaml.safe_dump(SEASON | changes))
+    assert main(["season", "small"]) == 0
+    programs = Path(sys.executable).parent
+    path = {"PATH": f"{programs}:{os.environ['PATH']}"}
+    command = [programs / "dvc", "repro", "-q"]
+    subprocess.run(command, env=os.environ | path, check=True)
+    assert set(results.read_kept("small", "tiny")) == {"two_branch_single/0"}
     with Repo() as repo:
         assert not repo.status("seasons/small/dvc.yaml", with_deps=True)
 

@@ -159,18 +159,7 @@ def _trained(
         scratch=scratch,
         name=f"{cell.dataset} {cell.preset} {cell.seed}",
     )
-    failure = {}
-    try:
-        with chdir("."):
-            run.play()
-        reached = Checkpoint(sizes=fed.sizes, state=run.best_state)
-        model = checkpoints.model_of(reached, cell, method, device)
-        with chdir("."):
-            run.check_reloaded(model)
-    except NotApplicableError:
-        raise
-    except OF_A_METHOD as error:
-        failure = checkpoints.failure_of(error, cell.folder)
+    failure = _failure_of(run, cell, method, fed.sizes, device)
     checkpoint = Checkpoint(
         identity=identity,
         words=fed.vocabulary.words if fed.vocabulary else None,
@@ -181,6 +170,26 @@ def _trained(
         **failure,
     )
     return Training(checkpoint, run.progress, starts_alike)
+
+
+def _failure_of(
+    run: Run, cell: Cell, method: ConfiguredMethod, sizes: Sizes, device: torch.device
+) -> dict[str, str]:
+    """Play a run, and check that its weights do the same when they are loaded; returns
+    what a checkpoint says of a failure, nothing of a success. Raises
+    NotApplicableError."""
+    try:
+        with chdir("."):
+            run.play()
+        reached = Checkpoint(sizes=sizes, state=run.best_state)
+        model = checkpoints.model_of(reached, cell, method, device)
+        with chdir("."):
+            run.check_reloaded(model)
+    except NotApplicableError:
+        raise
+    except OF_A_METHOD as error:
+        return checkpoints.failure_of(error, cell.folder)
+    return {}
 
 
 # Data ---------------------------------------------------------------------------------
