@@ -61,12 +61,13 @@ def played(preset: str, quality: float, seeds: tuple[int, ...] = (0, 1, 2)) -> R
     )
 
 
-def varied(preset: str, qualities: list[float]) -> Row:
+def varied(preset: str, qualities: list[float], **changes: object) -> Row:
     cells = []
     # one generator: the same images
     for seed, quality in enumerate(qualities):
         ranks = ranks_of(np.random.default_rng(0), quality)
-        cells.append(outcome(preset, seed, {way: r + seed for way, r in ranks.items()}))
+        moved = {way: r + seed for way, r in ranks.items()}
+        cells.append(outcome(preset, seed, moved, **changes))
     return standing(preset, cells)
 
 

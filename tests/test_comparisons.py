@@ -41,6 +41,7 @@ from benchmark.boards.comparisons import (
     values,
 )
 from benchmark.core.errors import UserError
+from benchmark.season.parameters import BROUGHT
 from benchmark.stats import significance
 from benchmark.stats.comparisons import FREEDOM_FOR_SINGLES
 
@@ -95,6 +96,24 @@ def test_all_presets_tell_how_far_trainings_lie_apart():
         fmean(interaction_of(p, "rsum") for p in presets)
     )
     assert (part.freedom, part.counts) == (6, (3,))
+
+
+@pytest.mark.parametrize("qualities", [[1.0, 1.1], [0.1, 9.0, 0.5]])
+def test_a_row_that_was_brought_changes_nothing_for_others(qualities):
+    rows = [played(name, 1.0) for name in "abc"]
+    guest = varied("g", qualities, family=BROUGHT)
+    with_guest = board(*rows, guest)
+    for row in rows:
+        alone = seed_part(board(*rows), row, "rsum")
+        assert seed_part(with_guest, row, "rsum") == alone
+    part = seed_part(with_guest, guest, "rsum")
+    if len(qualities) == 2:  # as any other row
+        assert part.variance == pytest.approx(alone.variance) and part.counts == (2,)
+    else:  # far apart
+        assert part.variance == pytest.approx(variance(guest.values("rsum")))
+        assert part.is_own and part.freedom == 2
+    others = [varied(name, [1.0, 1.2], family=BROUGHT) for name in "de"]
+    assert seed_part(board(*others), others[0], "rsum").freedom == 2
 
 
 def test_a_single_training_takes_the_spread_of_enough_others():

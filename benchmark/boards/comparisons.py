@@ -226,7 +226,8 @@ def _terms(outcome: Outcome, metric: str) -> list[Metric]:
 @lru_cache(maxsize=512)
 def spread_of(board: Board, task: str, metric: str) -> Spread:
     """How far trainings lie apart, over all rows of the task; of those with the same
-    trainings, one counts."""
+    trainings, one counts. Beside others, rows that were brought change nothing for
+    them: no claim of a paper depends on these."""
     rows = [row for row in board.rows if row.task == task and row.played]
     rows = [row for row in rows if _varies_as(board, row, metric) == row.preset]
     samples = {row.preset: sample_of(board, row, metric) for row in rows}
@@ -235,7 +236,10 @@ def spread_of(board: Board, task: str, metric: str) -> Spread:
         own = {name: comparisons.variance_of(each) for name, each in known.items()}
         return Spread(pooled=None, own=own)
     trained = {row.preset for row in rows if trainings_of(board, row) == {row.preset}}
-    return comparisons.spread(samples, trained)
+    guests = {row.preset for row in rows if row.is_external}
+    if len(guests) == len(rows):
+        guests = set()
+    return comparisons.spread(samples, trained, guests)
 
 
 def _varies_on_its_own(board: Board, metric: str) -> bool:

@@ -87,6 +87,8 @@ class Spread:
     own: dict[str, Variance]  # by preset: outliers, fusions, and what never varies
     # of each preset that is pooled
     pool: dict[str, Variance] = field(default_factory=dict)
+    # of results that were brought: shrunk toward the pool, and not in it
+    guests: dict[str, Variance] = field(default_factory=dict)
     # presets that vary far more than the pooled ones
     outliers: frozenset[str] = frozenset()
 
@@ -112,10 +114,11 @@ class Spread:
             return None
         if np.isinf(self.prior.freedom):
             return SeedPart((trainings,), *self.pooled, is_own=False)
-        if preset not in self.pool:
+        known = self.pool | self.guests
+        if preset not in known:
             prior = self._capped_freedom(self.prior)
             return SeedPart((trainings,), *prior, is_own=False)
-        own = self.pool[preset]
+        own = known[preset]
         moderated = self._capped_freedom(_pooled([self.prior, own]))
         wider = own if own.variance >= moderated.variance else moderated
         return SeedPart((trainings,), *wider, is_own=True)
@@ -125,9 +128,14 @@ class Spread:
         return variance._replace(freedom=min(variance.freedom, self.pooled.freedom))
 
 
-def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
-    """`trained` are the presets with a training of their own."""
-    own, pool = {}, {}
+def spread(
+    samples: Mapping[str, Sample],
+    trained: Collection[str],
+    guests: Collection[str] = (),
+) -> Spread:
+    """`trained` are the presets with a training of their own; of these `guests` change
+    nothing for others."""
+    own, pool, brought = {}, {}, {}
     for preset, sample in samples.items():
         if len(sample.values) < 2:
             continue
@@ -135,13 +143,23 @@ def spread(samples: Mapping[str, Sample], trained: Collection[str]) -> Spread:
             if sample.noise is not None:
                 own[preset] = variance_of(sample)
         elif preset in trained:
-            pool[preset] = variance_of(sample)
+            group = brought if preset in guests else pool
+            group[preset] = variance_of(sample)
         elif len(sample.values) >= FEWEST_RUNS:
             own[preset] = variance_of(sample)
     outliers = _outliers(pool)
     left = {preset: pool[preset] for preset in pool if preset not in outliers}
-    pooled, own = _pooled(left.values()), own | outliers
-    return Spread(pooled=pooled, own=own, pool=left, outliers=frozenset(outliers))
+    pooled = _pooled(left.values())
+    for preset, variance in brought.items():
+        if pooled is None or _is_wider(variance, pooled, len(left) + 1):
+            outliers[preset] = variance
+    return Spread(
+        pooled=pooled,
+        own=own | outliers,
+        pool=left,
+        guests={name: brought[name] for name in brought if name not in outliers},
+        outliers=frozenset(outliers),
+    )
 
 
 def sample_of_queries(
@@ -234,13 +252,16 @@ def _outliers(pool: Mapping[str, Variance]) -> dict[str, Variance]:
     while len(rest) > 1:
         widest = max(rest, key=lambda preset: rest[preset].variance)
         own = rest.pop(widest)
-        others = _pooled(rest.values())
-        ratio = own.variance / others.variance if others.variance else np.inf
-        p = special.fdtrc(own.freedom, others.freedom, ratio)
-        if p >= OUTLIER / (len(rest) + 1):
+        if not _is_wider(own, _pooled(rest.values()), len(rest) + 1):
             break
         outliers[widest] = own
     return outliers
+
+
+def _is_wider(own: Variance, others: Variance, presets: int) -> bool:
+    """Whether one of so many presets varies far more than the others together."""
+    ratio = own.variance / others.variance if others.variance else np.inf
+    return special.fdtrc(own.freedom, others.freedom, ratio) < OUTLIER / presets
 
 
 @dataclass(frozen=True, kw_only=True)
