@@ -47,7 +47,7 @@ def judge(
         values, or ranks. Or a DataFrame with the columns query and value, or query and
         rank, and perhaps direction, cluster, seed (docs/statistics.md). Or what
         `recalls` and `score` give. Or what `rematch judge` takes: the path of such a
-        table, FILE:PRESET, SEASON:PRESET.
+        table, FILE:PRESET, SEASON:PRESET; the last beside its like alone.
     claim : "A > B", "A = B" or "A not better than B", perhaps with "by METRIC"
     clusters : (Q,) of arrays: what is drawn anew, such as the image of a caption;
         default: each query is one
@@ -255,6 +255,7 @@ def _read(
         result = known[names.get(side, side)]
         _refuse_values(side, result, ranks)
         _warn_of_ranks(result)
+    command.refuse_mixed(known.values())
     wanted = dict.fromkeys(names.get(side, side) for side in sides)
     return [known[name] for name in wanted], others
 

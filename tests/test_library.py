@@ -460,6 +460,13 @@ def test_what_nullable_columns_lack_is_empty():
     assert found[0] == found[1]
 
 
+def test_presets_are_not_compared_with_what_a_program_has():
+    recalled = rematch.recalls(np.eye(4), range(4))
+    for sides in ((recalled, "flickr8k:cca"), ("flickr8k:cca", recalled)):
+        with refused("judge", found="one of each", do="export"):
+            rematch.judge(*sides)
+
+
 def test_presets_of_two_seasons_are_not_compared():
     with refused("cyclematch", "one season", "of flickr8k_strong"):
         rematch.judge("flickr8k:vse", "flickr8k_strong:cyclematch")

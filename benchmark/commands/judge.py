@@ -43,7 +43,7 @@ and score.
 import argparse
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -372,19 +372,25 @@ def read_each(
     for cached in (table_of, read_qrels):  # files may have changed
         cached.cache_clear()
     given = {name: read(name, source, readings[name]) for name in readings}
-    are_files = [isinstance(result, Result) for result in given.values()]
+    refuse_mixed(given.values())
     fault = ""
-    if any(are_files) and not all(are_files):
-        fault = "one of each"
-    elif any(are_files) and source.season:
-        fault = "--season"
-    elif any(are_files) and source.dataset:
-        fault = "--dataset"
+    if any(isinstance(result, Result) for result in given.values()):
+        fault = "--season" if source.season else "--dataset" if source.dataset else ""
     if fault:
         expected = "files, or presets, and options of these"
         raise UserError("judge", expected, fault, "choose")
     others = beside(readings)
     return given, [read(name, source, others[name]) for name in others]
+
+
+def refuse_mixed(results: Collection[Result | BoardAndRow]) -> None:
+    """Raise UserError for presets of a season beside other results."""
+    count = sum(isinstance(result, Result) for result in results)
+    if 0 < count < len(results):
+        expected = "presets of a season, or other results"
+        advice = "write the season's ranks, and name FILE.parquet:PRESET: "
+        advice += "rematch export --season NAME --queries FILE.parquet"
+        raise UserError("judge", expected, "one of each", advice)
 
 
 def readings_of(

@@ -98,9 +98,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--captions", type=Path, metavar="FILE", help="embeddings of the test captions")
     add("--correct", choices=sorted(TAKES), help="correct the cosines for hubs")
     for name in ("bank-images", "bank-captions"):
-        add(f"--{name}", type=Path, metavar="FILE", help="required by --correct")
+        add(f"--{name}", type=Path, metavar="FILE", help=needed_by(name))
     for name, kind in (("k", int), ("alpha", float), ("beta", float)):
-        add(f"--{name}", type=kind, help="required by --correct")
+        add(f"--{name}", type=kind, help=needed_by(name))
     add("--matrix", type=Path, metavar="FILE", help="scores (images, captions)")
     add("--ranks", type=Path, metavar="FILE", help="ranks, if scores are unavailable")
     add("--depth", type=int, help="list length per query behind --ranks or --matrix")
@@ -124,6 +124,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, help="seed of the training; default: 0")
     add("--season", metavar="NAME", help="default: the active one")
     add("--items", type=Path, metavar="FOLDER", help="write the test items there")
+
+
+def needed_by(option: str) -> str:
+    """The help of an option of corrections."""
+    name = option.replace("-", "_")
+    takers = ", ".join(how for how in sorted(TAKES) if name in TAKES[how])
+    return f"required by --correct {takers}"
 
 
 def main(arguments: argparse.Namespace) -> None:

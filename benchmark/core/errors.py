@@ -47,7 +47,7 @@ class Strict(BaseModel):
 
 class UserError(ValueError):
     """One line: `within`: `where`: expected ..., found ...; `do` and `redo` again. The
-    command line exits with 2.
+    command line exits with 2, and with 3 after `--check`.
 
     where     file and item, for example "captions.csv: line 3"
     expected  what should be there
