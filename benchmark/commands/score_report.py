@@ -162,7 +162,8 @@ class ScoreReport:
     def notes(self) -> Iterator[str]:
         """What a reader must know."""
         if "overlap_s" in self.metrics:
-            yield f"S: {self.metrics['overlap_s']:.2f}"
+            overlap = self.metrics["overlap_s"]
+            yield f"S, the overlap of matched and unmatched scores: {overlap:.2f}"
         yield from self.data.card.get("notes", ())
         yield from self.external.notes
         if not self.layers:

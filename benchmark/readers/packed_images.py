@@ -320,7 +320,8 @@ def _varint(data: BinaryIO) -> int:
 
 @contextmanager
 def parquet(path: Path) -> Iterator[pq.ParquetFile]:
-    with files.readable(path, "a .parquet file", AGAIN), files.opened(path) as file:
+    advice = f"correct the path, or {AGAIN}"
+    with files.readable(path, "a .parquet file", advice), files.opened(path) as file:
         end = file.seek(0, io.SEEK_END)
         file.seek(max(0, end - 8))
         length = int.from_bytes(file.read(4), "little")  # of the footer
