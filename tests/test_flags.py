@@ -10,6 +10,7 @@ from refusals import holds
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import Board, Groups, Outcome, Row
 from benchmark.core.records import Aspect, Departure, sentence
+from benchmark.season.parameters import BROUGHT
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Doubt
 
@@ -92,6 +93,7 @@ def encoded(folder: str) -> dict:
         (encoded("hglmm_8") | {"method": "mine.py", "departures": OTHERS}, {}, {}, {}),
         (encoded("hglmm_8") | {"departures": OTHERS}, {"of_paper": False}, {}, {}),
         ({"departures": [TOKENS]}, {}, {}, {"G": FIXED}),
+        ({"family": BROUGHT}, {}, {}, {"7": ("training data", "not known")}),
     ],
 )
 def test_what_departs_from_the_paper_is_said(facts, row, card, expected):

@@ -412,6 +412,12 @@ def other_queries(board: Board, row: Row) -> str:
     return depends if how == "dual_softmax" else ""
 
 
+@flag_kind("7", "brought from elsewhere")
+def brought(board: Board, row: Row) -> str:
+    is_unknown = "its training data and the choice of its settings are not known here"
+    return is_unknown if row.is_external else ""
+
+
 @flag_kind("W", "other release of the data", warns=False)
 def other_release(board: Board, row: Row) -> str:
     return board.card.get("release", {}).get("departs", "").removesuffix(".")
@@ -585,6 +591,7 @@ FLAGS = (  # in the order of pages: those that may block come first
     extra_input,
     captions_seen,
     other_queries,
+    brought,
     other_release,
     not_converged,
     seeds_alike,
