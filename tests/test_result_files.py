@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from refusals import refused
 
@@ -228,3 +229,45 @@ def test_a_seed_in_which_nothing_was_found_is_no_depth_of_0():
     path = write("ranks.csv", rows, "query seed rank")
     lost = read_table(path, "own", None, FROM_0)
     assert conventions.heap_at_end(lost) in (None, 9)
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_one_file_by_two_paths_is_no_two_trainings(link, tmp_path):
+    path = write("hits.csv", [(f"q{n}", n % 2) for n in range(9)], "query value")
+    other = str(tmp_path / path)
+    if link:
+        Path("link.csv").symlink_to(path)
+        other = "link.csv"
+    with refused(expected="for each seed", found=f"{other} twice"):
+        read_table(f"{path},{other}", "own", None, AS_IT_IS)
+
+
+@pytest.mark.parametrize("column", ["layer", "preset", "metric"])
+def test_no_seed_is_left_out_for_want_of_a_column(column):
+    rows = [(f"q{n}", n % 2, "own") for n in range(9)]
+    write("a.csv", rows, f"query value {column}")
+    write("b.csv", [row[:2] for row in rows], "query value")
+    for name in ("a.csv,b.csv", "b.csv,a.csv", "a.csv,b.csv:own"):
+        with refused("b.csv", f"the column {column}"):
+            read_table(name, "own", None, AS_IT_IS)
+
+
+def test_a_preset_is_in_the_file_of_each_seed():
+    for preset in ("ours", "theirs"):
+        rows = [(f"q{n}", n % 2, preset) for n in range(9)]
+        write(f"{preset}.csv", rows, "query value preset")
+    with refused("theirs.csv", "rows of ours", "theirs"):
+        read_table("ours.csv,theirs.csv:ours", "own", None, AS_IT_IS)
+
+
+def test_a_preset_may_be_a_number():
+    frame = pd.DataFrame({"query": range(9), "value": 0.5, "preset": 7})
+    frame.to_parquet("a.parquet")
+    assert len(read_table("a.parquet:7", "own", None, AS_IT_IS).table) == 9
+
+
+def test_a_list_has_no_rank_beyond_its_depth():
+    rows = [(f"q{n}", n % 12, 10) for n in range(60)]
+    path = write("ranks.csv", rows, "query rank depth")
+    with refused("rank of query 'q10'", "below its depth", "'10' (10 such rows)"):
+        read_table(path, "own", None, FROM_0)

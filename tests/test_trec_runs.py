@@ -243,3 +243,10 @@ def test_many_queries_without_an_answer_are_counted_when_asked_to():
     assert len(found.table) == 60 and any(
         "no answer to 40" in note for note in found.notes
     )
+
+
+def test_a_comma_in_the_name_of_a_run_separates_no_seeds():
+    Run().read()
+    Path("a,b.run").write_bytes(Path("some.run").read_bytes())
+    found = read_runs("a,b.run", read_qrels(Path("qrels")), AS_IT_IS)
+    assert found.table.columns.tolist() == [0]
