@@ -396,3 +396,10 @@ def test_what_is_no_token_matrix_is_refused(tmp_path, change, where, found):
     np.savez(path, **GIVEN | change)
     with refused(f"{path}: {where}" if where else path, found=found):
         read_tokens(path)
+
+
+def test_lengths_whose_sum_begins_at_0_again_are_refused(tmp_path):
+    lengths = np.array([2**63 + 2, 2**63 + 1, 4], np.uint64)
+    np.savez(tmp_path / "a.npz", tokens=GIVEN["tokens"], lengths=lengths)
+    with refused("a.npz: lengths", "7 in all"):
+        read_tokens(tmp_path / "a.npz")
