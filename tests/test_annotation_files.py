@@ -136,3 +136,14 @@ def test_a_folder_that_is_no_text_is_not_read(tmp_path):
     tables = folder.read(write(tmp_path, "all.json", json.dumps({"images": images})))
     assert tables.images["file"].tolist() == ["a.jpg", "b.jpg", "c.jpg"]
     assert in_one_note(tables, "not used", "filepath")
+
+
+def test_an_object_of_splits_is_none_of_images(tmp_path):
+    rows = {"train": [{"caption": "A."}], "test": [{"caption": "B."}]}
+    with refused(found="the keys train, test", do="one list"):
+        folder.read(write(tmp_path, "c.json", json.dumps(rows)))
+
+
+def test_a_list_of_nothing_is_no_caption(tmp_path):
+    raw = write(tmp_path, "c.csv", "image,captions\na.png,[]\nb.png,\"['B.']\"\n")
+    assert folder.read_for_score(raw).captions["text"].tolist() == ["B."]

@@ -123,3 +123,8 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path):
         zipped.writestr("a", array)
     with refused(tmp_path / "a.npz", "every array once", "'a' twice"):
         archives.arrays_of(tmp_path / "a.npz")
+
+
+def test_a_byte_order_mark_is_no_letter_of_a_text():
+    Path("a.txt").write_text("one", encoding="utf-8-sig")
+    assert archives.lines(Path("a.txt"), "a.txt") == ["one"]
