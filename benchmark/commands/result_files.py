@@ -512,7 +512,7 @@ def _ranked(
         _require(name, rows, is_depth, "depth", "a whole number from 1", CORRECT)
         is_in_list = is_lost | (number < listed)
         _require(name, rows, is_in_list, RANK, "a rank below its depth", CORRECT)
-        depth = max(depth, int(listed.min()))
+        depth = int(listed.min())
     if is_lost.any():
         first = rows["query"][is_lost].iloc[0]
         few = f"{is_lost.sum()} of {len(rows)} not found, as {first!r}"
