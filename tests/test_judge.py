@@ -1056,3 +1056,12 @@ def test_a_direction_of_folds_alone_is_judged_by_its_recall():
     asked = ("--metric", "fold_t2i_r1")
     named = judge_one("a.csv", "b.csv", "--first-rank", "0", *asked)
     assert numbers(default) == numbers(named)
+
+
+@pytest.mark.parametrize("order", [("a.csv", "b.csv"), ("b.csv", "a.csv")])
+def test_both_sides_are_known_as_far_as_the_side_that_lacks_some(order):
+    ranks = [n % 9 for n in range(QUESTIONS)]
+    write("a.csv", enumerate(ranks), "query rank")
+    write("b.csv", enumerate(r if r < 5 else "" for r in ranks), "query rank")
+    found = judge_one(*order, "--first-rank", "0", "--metric", "mrr")
+    assert found["difference"] == 0 and found["levels"][0] == found["levels"][1]

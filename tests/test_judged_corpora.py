@@ -228,3 +228,26 @@ def test_without_names_columns_go_by_their_place():
 def test_what_is_unclear_is_refused(text, where, found):
     with refused(f"test.tsv{where}", found=found):
         read_qrels(text, "test.tsv")
+
+
+def test_what_is_judged_0_does_not_belong(tmp_path):
+    small_judgements(tmp_path, "ka a", "kb b", "kc c")
+    file = tmp_path / "qrels/test.tsv"
+    file.write_text(f"{file.read_text()}\nka\tb\t0\nka\tc\t-1")
+    captions = folder.read(tmp_path).captions
+    assert captions["image_id"].tolist() == ["a", "b", "c"]
+
+
+def test_captions_of_a_group_are_dealt_in_turn(tmp_path):
+    pairs = [f"k{caption} {image}" for caption in "abc" for image in "abc"]
+    small_judgements(tmp_path, *pairs)
+    assert folder.read_for_score(tmp_path).captions["image_id"].tolist() == list("abc")
+
+
+def test_ids_of_one_side_tell_the_columns(tmp_path):
+    small_judgements(tmp_path, "a a", "b b", "kc c")
+    rows = [{"_id": name, "text": f"It is {name}."} for name in ("a", "b", "kc")]
+    write_jsonl(tmp_path / "queries.jsonl", rows)
+    lines = "a\ta\t1\nb\tb\t1\nkc\tc\t1"
+    (tmp_path / "qrels/test.tsv").write_text(lines)
+    assert len(folder.read(tmp_path).captions) == 3
