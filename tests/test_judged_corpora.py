@@ -245,9 +245,10 @@ def test_captions_of_a_group_are_dealt_in_turn(tmp_path):
 
 
 def test_ids_of_one_side_tell_the_columns(tmp_path):
-    small_judgements(tmp_path, "a a", "b b", "kc c")
-    rows = [{"_id": name, "text": f"It is {name}."} for name in ("a", "b", "kc")]
+    small_judgements(tmp_path, images="abcd")
+    rows = [{"_id": name, "text": f"It is {name}."} for name in "abc"]
     write_jsonl(tmp_path / "queries.jsonl", rows)
-    lines = "a\ta\t1\nb\tb\t1\nkc\tc\t1"
+    # all queries are ids of the corpus, too, but no caption is called d
+    lines = "a\td\t1\nb\tb\t1\nc\tc\t1"
     (tmp_path / "qrels/test.tsv").write_text(lines)
-    assert len(folder.read(tmp_path).captions) == 3
+    assert folder.read_for_score(tmp_path).captions["image_id"].tolist() == list("bcd")

@@ -299,7 +299,8 @@ def test_a_query_has_one_cluster_in_all_seeds():
     rows = [
         (f"q{n}", n % 2, seed, n // (2 + seed)) for n in range(9) for seed in (0, 1)
     ]
-    path = write("hits.csv", rows, "query value seed cluster")
+    heads = ("query", "value", "seed", "cluster")
+    path = write("hits.csv", rows, " ".join(heads))
     with refused("cluster of query 'q2'", "the same cluster"):
         read_table(path, "own", None, AS_IT_IS)
 
