@@ -425,3 +425,10 @@ def test_a_caption_that_is_null_contradicts_no_text(tmp_path):
         members |= facts | {f"{name}.json": b'{"caption": null}'}
     tar(tmp_path / "all.tar", members)
     assert folder.read(tmp_path).captions["text"].tolist() == ["A.", "C."]
+
+
+def test_texts_and_facts_of_a_sample_may_not_contradict(tmp_path):
+    members = {"a.png": b"", "a.txt": b"One.", "a.json": b'{"caption": "Two."}'}
+    tar(tmp_path / "all.tar", members)
+    with refused("all.tar: a: caption", found="'Two.'"):
+        folder.read(tmp_path)
