@@ -319,7 +319,7 @@ def rows_chosen(file: str, chosen: str, table: pd.DataFrame) -> pd.DataFrame:
             if (texts == chosen).any():
                 return table[texts == chosen]
             known += texts.unique().tolist()
-    found = ", ".join(known) or "no column preset or metric"
+    found = f"none, but {', '.join(known)}" if known else "none"
     expected = f"rows of {chosen}"
     raise UserError(f"{file}:{chosen}", expected, found, "name one that is there")
 
