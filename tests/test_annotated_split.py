@@ -14,8 +14,9 @@ from refusals import check, refusal
 
 from benchmark.__main__ import main
 from benchmark.commands import score as command
-from benchmark.commands.annotated_split import annotated
+from benchmark.commands.annotated_split import _with_enough_queries, annotated
 from benchmark.contracts import datasets
+from benchmark.contracts.datasets import Layer
 from benchmark.stats.significance import score_interval
 
 IMAGES, EACH = 40, 5
@@ -491,3 +492,12 @@ def test_nearly_equal_rows_of_an_image_are_told_from_other_rows(capsys):
     capsys.readouterr()
     error = refuse("--images", "b.npy", "--captions", "b.npy")
     check(error, "b.npy", do="the images")
+
+
+def test_a_layer_needs_queries_of_each_direction():
+    rows = [("i2t", "a", "x")] + [("t2i", "a", caption) for caption in "uvwx"]
+    pairs = pd.DataFrame(rows, columns=["way", "image_id", "caption_id"])
+    named = {"i2t": 4, "t2i": 4}
+    layer = Layer(name="crowd", rule="r", pairs=pairs, named=named)
+    kept, notes = _with_enough_queries([layer])
+    assert kept == [] and "1 of 4 i2t, 4 of 4 t2i" in notes[0]

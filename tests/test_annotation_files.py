@@ -136,3 +136,21 @@ def test_a_folder_that_is_no_text_is_not_read(tmp_path):
     tables = folder.read(write(tmp_path, "all.json", json.dumps({"images": images})))
     assert tables.images["file"].tolist() == ["a.jpg", "b.jpg", "c.jpg"]
     assert in_one_note(tables, "not used", "filepath")
+
+
+def test_an_object_of_splits_is_none_of_images(tmp_path):
+    rows = {"train": [{"caption": "A."}], "test": [{"caption": "B."}]}
+    with refused(found="the keys train, test", do="one list"):
+        folder.read(write(tmp_path, "c.json", json.dumps(rows)))
+
+
+def test_a_list_of_nothing_is_no_caption(tmp_path):
+    raw = write(tmp_path, "c.csv", "image,captions\na.png,[]\nb.png,\"['B.']\"\n")
+    assert folder.read_for_score(raw).captions["text"].tolist() == ["B."]
+
+
+def test_ids_of_another_number_of_captions_name_none(tmp_path):
+    rows = [{"image": "a.jpg", "sentids": [1, 2, 3], "captions": ["A.", "B."]}]
+    tables = folder.read_for_score(write(tmp_path, "c.json", json.dumps(rows)))
+    assert tables.captions["text"].tolist() == ["A.", "B."]
+    assert in_one_note(tables, "c.json", "sentids")

@@ -123,3 +123,17 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path):
         zipped.writestr("a", array)
     with refused(tmp_path / "a.npz", "every array once", "'a' twice"):
         archives.arrays_of(tmp_path / "a.npz")
+
+
+def test_a_byte_order_mark_is_no_letter_of_a_text():
+    Path("a.txt").write_text("one", encoding="utf-8-sig")
+    assert archives.lines(Path("a.txt"), "a.txt") == ["one"]
+
+
+def test_a_member_of_a_zip_that_is_a_link_is_refused():
+    with zipfile.ZipFile("a.zip", "w") as archive:
+        info = zipfile.ZipInfo("a.txt")
+        info.external_attr = 0o120777 << 16
+        archive.writestr(info, "/etc/passwd")
+    with refused("a.zip", "no links", "'a.txt'"):
+        archives.text(Path("a.zip"), "a.txt")

@@ -187,3 +187,10 @@ def test_scores_that_are_alike_to_rounding_are_no_broken_promise():
     steps[3] = np.nan
     assert check._are_alike(1 + 2.6e-6 * steps)  # texts of dual-path
     assert not check._are_alike(1 + 1e-2 * steps)
+
+
+def test_a_mistake_without_a_line_names_none(capsys, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_bytes(b"\0")
+    assert main(["check", str(path)]) == 2
+    assert ": line" not in capsys.readouterr().err.partition("expected")[0]

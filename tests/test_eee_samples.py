@@ -130,3 +130,9 @@ def test_what_export_writes_has_its_seeds_and_clusters():
     assert len(result.table) == IMAGES
     assert set(result.facts["cluster"]) == {f"i{number}" for number in range(IMAGES)}
     assert result.notes == []
+
+
+def test_blank_lines_are_no_samples():
+    path = write("a.jsonl", hits(0.5))
+    Path(path).write_text(f"\n \n{Path(path).read_text()}")
+    assert len(read(path).table) == SAMPLES

@@ -568,3 +568,29 @@ def test_scores_may_be_whole_numbers_in_columns():
         assert np.array_equal(
             read_scores(Path(saved(counts, name)), "i2t").values, counts
         )
+
+
+@pytest.mark.parametrize(
+    ("read", "what", "name"),
+    [
+        (read_rows, "images", "text_embeds"),
+        (read_embeddings, "captions", "image_embeds"),
+        (read_scores, "i2t", "sims_t2i"),
+    ],
+)
+def test_the_only_array_of_a_file_is_not_that_of_the_other_side(read, what, name):
+    with refused("x.npz", what, f"{name!r} alone"):
+        read(Path(npz(**{name: TRUE})), what)
+
+
+def test_a_matrix_of_one_direction_holds_for_both():
+    for way in ("i2t", "t2i"):
+        assert read_scores(Path(npz(sims_i2t=TRUE)), way).values == pytest.approx(TRUE)
+
+
+@pytest.mark.parametrize("ending", ["npy", "csv"])
+def test_ids_beside_in_another_format_are_refused(ending):
+    rows = read_rows(Path(npy(TRUE)), "images")
+    Path(f"x_ids.{ending}").write_bytes(b"")
+    with refused(f"x_ids.{ending}", "x_ids.txt"):
+        places(rows, [IDS], "images")

@@ -23,6 +23,7 @@ from refusals import check, refused
 from report_seasons import CAPTIONS, IMAGES, OWNERS
 
 from benchmark.__main__ import main
+from benchmark.commands import external_embeddings
 from benchmark.commands.external_embeddings import (
     are_tokens,
     of_embeddings,
@@ -396,3 +397,34 @@ def test_what_is_no_token_matrix_is_refused(tmp_path, change, where, found):
     np.savez(path, **GIVEN | change)
     with refused(f"{path}: {where}" if where else path, found=found):
         read_tokens(path)
+
+
+def test_lengths_whose_sum_begins_at_0_again_are_refused(tmp_path):
+    lengths = np.array([2**63 + 2, 2**63 + 1, 4], np.uint64)
+    np.savez(tmp_path / "a.npz", tokens=GIVEN["tokens"], lengths=lengths)
+    with refused("a.npz: lengths", "7 in all"):
+        read_tokens(tmp_path / "a.npz")
+
+
+def test_captions_that_are_not_side_by_side_are_no_rows_of_their_image(tmp_path):
+    data = three_pairs()
+    vars(data.split("test"))["image_of_caption"] = np.array([0, 2, 1])
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "a.npy", rng.normal(size=(3, 4)))
+    np.save(tmp_path / "b.npy", rng.normal(size=(3, 1, 4)))
+    with refused("b.npy", "(N, F)", "(3, 1, 4)"):
+        of_embeddings(tmp_path / "a.npy", tmp_path / "b.npy", data)
+
+
+def test_the_seed_draws_the_bank(monkeypatch):
+    monkeypatch.setattr(external_embeddings, "BANK", 3)
+    files = save_pair(*embeddings())
+    np.save("c.npy", np.random.default_rng(1).normal(size=(90, 5)))
+    np.save("d.npy", np.random.default_rng(2).normal(size=(90, 5)))
+    banks = ("--bank-images", "c.npy", "--bank-captions", "d.npy")
+    found = []
+    for seed in (0, 1, 0):
+        words = (*files, *banks, "--correct", "qb_norm", "--beta", 9, "--seed", seed)
+        assert score(*words, name="drawn") == 0
+        found.append(record("drawn", seed).metrics)
+    assert found[0] == found[2] != found[1]

@@ -179,3 +179,32 @@ def test_a_number_that_fills_a_matrix_is_told_and_never_ranks_above_scores(capsy
     assert "m.npz: i2t: -100 in 79% " in told
     np.save("m.npy", listed_to_depth(scores - 100, 5, 0))
     check(refused_score("--matrix", "m.npy"), found="0 in 79%", do="save -inf")
+
+
+def test_the_least_number_of_a_type_may_fill_a_matrix(capsys):
+    images, captions = embeddings()
+    scores = images @ captions.T
+    lowest = np.median(scores)
+    # an even number of scores, whose two middle ones are these
+    filled = np.where(scores > 2 * lowest, scores, np.finfo(np.float32).min)
+    filled[:8] = np.finfo(np.float32).min
+    np.save("m.npy", filled)
+    assert score("--matrix", "m.npy") == 0
+    assert "the lowest" in capsys.readouterr().out
+
+
+def test_no_list_is_shorter_than_the_depth():
+    images, captions = embeddings()
+    scores = images @ captions.T
+    scores[3, 5:] = -np.inf
+    np.savez("m.npz", i2t=scores, t2i=captions @ images.T)
+    error = refused_score("--matrix", "m.npz", "--depth", "6")
+    check(error, "m.npz: i2t", found="5 for 'i3', up to 24", do="at most 5")
+    assert score("--matrix", "m.npz", "--depth", "5") == 0
+
+
+def test_captions_by_images_are_refused():
+    images, captions = embeddings()
+    np.save("m.npy", captions @ images.T)
+    error = refused_score("--matrix", "m.npy")
+    check(error, "m.npy", "12 images (rows)", "captions by images", "transpose it")

@@ -207,3 +207,19 @@ def test_zeros_that_may_be_what_was_not_found_are_refused(capsys):
     words = ("--first-rank", 1, "--not-found", 0, "--depth", 10)
     assert score("--ranks", "r.csv", *words, name="lost") == 0
     assert record("lost").metrics["t2i_r5"] == pytest.approx(500 / 6)
+
+
+def test_a_list_has_no_rank_beyond_its_depth():
+    rows = [("i2t", name, 0) for name in IMAGE_IDS]
+    rows += [("t2i", name, 4) for name in CAPTION_IDS]
+    rows[-1], rows[3] = ("t2i", "c23", 6), ("i2t", "i3", -1)
+    save_table(rows)
+    error = refused_score("--ranks", "r.csv", "--depth", "6")
+    check(error, "r.csv: t2i", "lists of 6", "rank 6 for 'c23'", "--depth 7")
+    assert score("--ranks", "r.csv", "--depth", "7") == 0
+
+
+@pytest.mark.parametrize("depth", [0, -5])
+def test_a_list_has_an_item(depth):
+    save_table([("i2t", name, 0) for name in IMAGE_IDS])
+    check(refused_score("--ranks", "r.csv", "--depth", depth), "--depth", "from 1")

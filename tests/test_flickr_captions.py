@@ -62,3 +62,11 @@ def test_tables_without_images_on_disk():
     tables = flickr_captions.tables({"1.jpg": "train"}, captions, ["note"], False)
     assert tables.images.to_numpy().tolist() == [["1", "", "train", "1"]]
     assert tables.captions["image_id"].tolist() == ["1"] and tables.notes == ("note",)
+
+
+def test_a_caption_number_is_used_once(tmp_path):
+    path = tmp_path / "results.csv"
+    head = "image_name| comment_number| comment"
+    path.write_text(f"{head}\na.jpg| 0| One.\na.jpg| 0| Two.\n")
+    with refused("results.csv:3", found="Two."):
+        flickr_captions.table_captions(path)

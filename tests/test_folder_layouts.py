@@ -406,3 +406,29 @@ def test_tables_that_say_nothing_of_images_are_none(tmp_path, drawn):
     for name in ("mine-test-000000_stats.json", "dataset_infos.json"):
         (tmp_path / name).write_text("{}")
     assert len(folder.read(tmp_path).images) == len(NAMES)
+
+
+def test_two_files_of_metadata_in_a_folder_are_refused(tmp_path):
+    for place in ("train", "test"):
+        rows = [{"file_name": "a.png", "text": "A."}]
+        (tmp_path / place).mkdir()
+        write_table(tmp_path / place / "metadata.csv", rows)
+        write_jsonl(tmp_path / place / "metadata.jsonl", rows)
+    with refused(tmp_path / "test", "one file", "test/metadata.jsonl"):
+        folder.read(tmp_path)
+
+
+def test_a_caption_that_is_null_contradicts_no_text(tmp_path):
+    members = {}
+    for name, text in (("a", b"A."), ("b", b""), ("c", b"C.")):
+        facts = {f"{name}.png": b"", f"{name}.txt": text}
+        members |= facts | {f"{name}.json": b'{"caption": null}'}
+    tar(tmp_path / "all.tar", members)
+    assert folder.read(tmp_path).captions["text"].tolist() == ["A.", "C."]
+
+
+def test_texts_and_facts_of_a_sample_may_not_contradict(tmp_path):
+    members = {"a.png": b"", "a.txt": b"One.", "a.json": b'{"caption": "Two."}'}
+    tar(tmp_path / "all.tar", members)
+    with refused("all.tar: a: caption", found="'Two.'"):
+        folder.read(tmp_path)

@@ -86,3 +86,10 @@ def test_what_is_transparent_in_16_bits_becomes_white():
     values = np.array([[7, 0, 65535]], np.uint16)
     colours = read(Image.fromarray(values), "PNG", transparency=7)
     assert colours[0, :, 0].tolist() == [255, 0, 255]
+
+
+def test_numbers_below_0_are_no_colours():
+    file = io.BytesIO()
+    Image.fromarray(np.array([[-5, 9]], np.int32)).save(file, "TIFF")
+    with refused("a", found="32 bits"):
+        upright_rgb(file, "a")

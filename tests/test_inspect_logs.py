@@ -334,3 +334,23 @@ def test_a_log_that_inspect_wrote_is_read(ending):
     log.write_eval_log(whole, f"log{ending}")
     assert read(f"log{ending}:includes").table[0].tolist() == [1, 0.5, 0]
     assert read(f"log{ending}:several-size").table[0].tolist() == [0, 1, 2]
+
+
+def test_a_scorer_and_a_number_of_another_may_not_share_a_name():
+    samples = [sample(0, {"a": {"b": 1}, "a-b": 0})]
+    with refused("sample q0", found="two of a-b"):
+        read(whole_object("log.json", samples))
+
+
+def test_an_epoch_that_comes_twice_is_refused():
+    samples = [sample(n, {"s": 1}, epoch) for n in (0, 1) for epoch in (1, 2)]
+    samples[1]["epoch"] = 1
+    with refused("sample q0", "each of 2 epochs once"):
+        read(whole_object("log.json", samples))
+
+
+def test_another_checksum_than_that_of_the_bytes_is_refused():
+    content = json.dumps(header()).encode()
+    checksum = struct.pack("<I", zlib.crc32(content))
+    with refused("log.eval", found="checksum"):
+        read(spoilt(checksum, b"\0\0\0\0"))

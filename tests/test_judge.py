@@ -1035,3 +1035,33 @@ def test_coverage_and_false_alarms_are_those_that_are_meant():
         print(f"{name} | {told} | {runs}", flush=True)
         assert all(is_plausible(share, runs, 0.94, 0.97) for share in shares[:2]), name
         assert is_plausible(found.false, runs, 0.0, 0.05), name
+
+
+def test_other_presets_of_the_files_are_those_of_every_seed():
+    heads = "query value preset"
+    for seed, presets in ((0, ["ours", "theirs", ""]), (1, ["ours"])):
+        hits = answers(seed, 0.7)
+        rows = [(n, hit, preset) for preset in presets for n, hit in enumerate(hits)]
+        write(f"{seed}.csv", rows, heads)
+    write("other.csv", enumerate(answers(2, 0.6)))
+    assert judge_one("0.csv,1.csv:ours", "other.csv")["seeds"] == [2, 1]
+
+
+def test_a_direction_of_folds_alone_is_judged_by_its_recall():
+    for path, share in (("a.csv", 0.7), ("b.csv", 0.4)):
+        hits = answers(1, share)
+        rows = [(f"q{n}", 1 - hit, "t2i_fold") for n, hit in enumerate(hits)]
+        write(path, rows, "query rank direction")
+    default = judge_one("a.csv", "b.csv", "--first-rank", "0")
+    asked = ("--metric", "fold_t2i_r1")
+    named = judge_one("a.csv", "b.csv", "--first-rank", "0", *asked)
+    assert numbers(default) == numbers(named)
+
+
+@pytest.mark.parametrize("order", [("a.csv", "b.csv"), ("b.csv", "a.csv")])
+def test_both_sides_are_known_as_far_as_the_side_that_lacks_some(order):
+    ranks = [n % 9 for n in range(QUESTIONS)]
+    write("a.csv", enumerate(ranks), "query rank")
+    write("b.csv", enumerate(r if r < 5 else "" for r in ranks), "query rank")
+    found = judge_one(*order, "--first-rank", "0", "--metric", "mrr")
+    assert found["difference"] == 0 and found["levels"][0] == found["levels"][1]

@@ -228,3 +228,27 @@ def test_without_names_columns_go_by_their_place():
 def test_what_is_unclear_is_refused(text, where, found):
     with refused(f"test.tsv{where}", found=found):
         read_qrels(text, "test.tsv")
+
+
+def test_what_is_judged_0_does_not_belong(tmp_path):
+    small_judgements(tmp_path, "ka a", "kb b", "kc c")
+    file = tmp_path / "qrels/test.tsv"
+    file.write_text(f"{file.read_text()}\nka\tb\t0\nka\tc\t-1")
+    captions = folder.read(tmp_path).captions
+    assert captions["image_id"].tolist() == ["a", "b", "c"]
+
+
+def test_captions_of_a_group_are_dealt_in_turn(tmp_path):
+    pairs = [f"k{caption} {image}" for caption in "abc" for image in "abc"]
+    small_judgements(tmp_path, *pairs)
+    assert folder.read_for_score(tmp_path).captions["image_id"].tolist() == list("abc")
+
+
+def test_ids_of_one_side_tell_the_columns(tmp_path):
+    small_judgements(tmp_path, images="abcd")
+    rows = [{"_id": name, "text": f"It is {name}."} for name in "abc"]
+    write_jsonl(tmp_path / "queries.jsonl", rows)
+    # all queries are ids of the corpus, too, but no caption is called d
+    lines = "a\td\t1\nb\tb\t1\nc\tc\t1"
+    (tmp_path / "qrels/test.tsv").write_text(lines)
+    assert folder.read_for_score(tmp_path).captions["image_id"].tolist() == list("bcd")

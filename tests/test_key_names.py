@@ -3,6 +3,7 @@
 import pytest
 from refusals import refused
 
+from benchmark.core.errors import UserError
 from benchmark.readers import key_names
 
 
@@ -62,3 +63,9 @@ def test_splits_are_the_same_in_other_words():
     assert key_names.is_same("split", " Validation", "val")
     assert not key_names.is_same("group", "validation", "val")
     assert key_names.our_split("restval") == "train"
+
+
+def test_nothing_is_named_where_nothing_is():
+    with pytest.raises(UserError) as refusal:
+        key_names.caption_keys([], "x")
+    assert refusal.value.found == "neither"

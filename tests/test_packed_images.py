@@ -102,3 +102,21 @@ def test_an_image_is_found_in_a_tar():
     assert value_of("a.tar/in/1.png") == 1
     with refused("a.tar/in/2.png", found="nothing"):
         value_of("a.tar/in/2.png")
+
+
+def test_more_rows_than_a_file_can_hold_are_refused():
+    pq.write_table(
+        pa.table({"image": ["a.png"] * 9999, "caption": ["x"] * 9999}), TABLE
+    )
+    with refused("a.parquet", "of their own", "9999 in"):
+        list(packed_images.parquet_records(TABLE, "caption".__eq__))
+
+
+def test_one_image_in_many_rows_is_refused(monkeypatch):
+    image = np.random.default_rng(0).bytes(3000)
+    pq.write_table(pa.table({"image": [image] * 100, "caption": ["x"] * 100}), TABLE)
+    assert Packed(Path(".")).content("a.parquet/7") == image
+    packed_images._row_group.cache_clear()
+    monkeypatch.setattr(packed_images.files, "ALWAYS", 1)
+    with refused("a.parquet: row group 0", "of their own", "many rows"):
+        Packed(Path(".")).content("a.parquet/7")

@@ -98,3 +98,10 @@ def test_cut_or_pickled_features_are_never_loaded(folder, kept):
     np.save(folder / "dev_ims.npy", np.array([[{}], [{}]]), allow_pickle=True)
     with refused("dev_ims.npy", "a whole NumPy array", "something else"):
         precomp.layout(folder)
+
+
+def test_an_id_is_the_same_for_all_captions_of_its_image(folder):
+    ids = ["99"] * 5 + ["5"] * 3 + ["99"] + ["5"]
+    (folder / "dev_ids.txt").write_text("\n".join([*ids, ""]))
+    with refused("dev_ids.txt:9", "'5'", "'99'"):
+        precomp.layout(folder)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from refusals import refused
 
@@ -228,3 +229,100 @@ def test_a_seed_in_which_nothing_was_found_is_no_depth_of_0():
     path = write("ranks.csv", rows, "query seed rank")
     lost = read_table(path, "own", None, FROM_0)
     assert conventions.heap_at_end(lost) in (None, 9)
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_one_file_by_two_paths_is_no_two_trainings(link, tmp_path):
+    path = write("hits.csv", [(f"q{n}", n % 2) for n in range(9)], "query value")
+    other = str(tmp_path / path)
+    if link:
+        Path("link.csv").symlink_to(path)
+        other = "link.csv"
+    with refused(expected="for each seed", found=f"{other} twice"):
+        read_table(f"{path},{other}", "own", None, AS_IT_IS)
+
+
+@pytest.mark.parametrize("column", ["layer", "preset", "metric"])
+def test_no_seed_is_left_out_for_want_of_a_column(column):
+    rows = [(f"q{n}", n % 2, "own") for n in range(9)]
+    write("a.csv", rows, f"query value {column}")
+    write("b.csv", [row[:2] for row in rows], "query value")
+    for name in ("a.csv,b.csv", "b.csv,a.csv", "a.csv,b.csv:own"):
+        with refused("b.csv", f"the column {column}"):
+            read_table(name, "own", None, AS_IT_IS)
+
+
+def test_a_preset_is_in_the_file_of_each_seed():
+    for preset in ("ours", "theirs"):
+        rows = [(f"q{n}", n % 2, preset) for n in range(9)]
+        write(f"{preset}.csv", rows, "query value preset")
+    with refused("theirs.csv", "rows of ours", "theirs"):
+        read_table("ours.csv,theirs.csv:ours", "own", None, AS_IT_IS)
+
+
+def test_a_preset_may_be_a_number():
+    frame = pd.DataFrame({"query": range(9), "value": 0.5, "preset": 7})
+    frame.to_parquet("a.parquet")
+    assert len(read_table("a.parquet:7", "own", None, AS_IT_IS).table) == 9
+
+
+def test_a_list_has_no_rank_beyond_its_depth():
+    rows = [(f"q{n}", n % 12, 10) for n in range(60)]
+    path = write("ranks.csv", rows, "query rank depth")
+    with refused("rank of query 'q10'", "below its depth", "'10' (10 such rows)"):
+        read_table(path, "own", None, FROM_0)
+
+
+def of_two_seeds(first: Iterable[object], second: Iterable[object]) -> Result:
+    rows = []
+    for seed, ranks in enumerate((first, second)):
+        rows += [(f"q{n}", seed, rank) for n, rank in enumerate(ranks)]
+    result_files.table_of.cache_clear()
+    return read_table(write("r.csv", rows, "query seed rank"), "own", None, FROM_0)
+
+
+def test_ranks_are_known_up_to_the_end_of_the_shortest_list_that_lacks_some():
+    in_5, in_9 = ([*range(last), *[""] * (20 - last)] for last in (5, 9))
+    whole = [0, 1, 2, 3] * 5
+    assert of_two_seeds(in_5, in_9).depth == of_two_seeds(in_9, in_5).depth == 5
+    assert of_two_seeds(whole, in_9).depth == of_two_seeds(in_9, whole).depth == 9
+
+
+def test_lists_of_several_depths_are_known_to_the_least():
+    # the last rank of the longer lists says nothing of the shorter ones
+    rows = [(f"q{n}", "" if n % 2 else n % 9, 5 if n % 2 else 10) for n in range(60)]
+    path = write("ranks.csv", rows, "query rank depth")
+    assert read_table(path, "own", None, FROM_0).depth == 5
+
+
+def test_a_query_has_one_cluster_in_all_seeds():
+    rows = [
+        (f"q{n}", n % 2, seed, n // (2 + seed)) for n in range(9) for seed in (0, 1)
+    ]
+    heads = ("query", "value", "seed", "cluster")
+    path = write("hits.csv", rows, " ".join(heads))
+    with refused("cluster of query 'q2'", "the same cluster"):
+        read_table(path, "own", None, AS_IT_IS)
+
+
+def test_a_query_has_each_seed_once():
+    rows = [(f"q{n}", n % 2, seed) for n in range(9) for seed in (0, 1)]
+    rows[1] = rows[0]
+    path = write("hits.csv", rows, "query value seed")
+    with refused("seed of query 'q0'", "each of 2 seeds"):
+        read_table(path, "own", None, AS_IT_IS)
+
+
+def test_an_option_leaves_no_first_rank_open():
+    assert of_ranks(RANKS).is_first_rank_open
+    assert not of_ranks(RANKS, FROM_0).is_first_rank_open
+
+
+def test_of_several_layers_one_is_read():
+    rows = [(f"q{n}", n + 3 * n % 2, "own") for n in range(30)]
+    rows += [(f"q{n}", 7, "crowd") for n in range(30)]
+    path = write("ranks.csv", rows, "query rank layer")
+    assert (
+        read_table(path, "crowd", None, FROM_0).table.to_numpy().tolist() == [[7]] * 30
+    )
+    assert read_table(path, "own", None, FROM_0).facts["layer"].unique() == ["own"]

@@ -55,3 +55,10 @@ def test_a_reader_that_is_no_dataset_needs_annotations():
 def test_a_dataset_that_is_not_prepared_may_be_scored_by_its_annotations():
     shutil.rmtree("data/prepared/open")
     check(refused_score("--items", "todo"), "open", do="--annotations FILE")
+
+
+def test_seeds_count_from_0():
+    words = ("--annotations", "c.csv", "--matrix", "a.npy", "--seed", "-1")
+    Path("c.csv").write_text("image,caption\na.png,A.\n")
+    error = refusal(command, "--dataset", "folder", *words)
+    check(error, "--seed", "from 0", "-1")

@@ -243,3 +243,53 @@ def test_many_queries_without_an_answer_are_counted_when_asked_to():
     assert len(found.table) == 60 and any(
         "no answer to 40" in note for note in found.notes
     )
+
+
+def test_a_comma_in_the_name_of_a_run_separates_no_seeds():
+    Run().read()
+    Path("a,b.run").write_bytes(Path("some.run").read_bytes())
+    found = read_runs("a,b.run", read_qrels(Path("qrels")), AS_IT_IS)
+    assert found.table.columns.tolist() == [0]
+
+
+def test_a_score_between_0_and_1_is_relevant():
+    Path("half.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t0.5\nq\te\t0\n")
+    assert read_qrels(Path("half.tsv")).pairs["is_relevant"].tolist() == [True, False]
+
+
+def test_the_longest_list_of_a_run_tells_its_depth():
+    Run().read()
+    lines = Path("some.run").read_text().splitlines()
+    Path("some.run").write_text("\n".join(lines[:-15]))
+    assert read_runs("some.run", read_qrels(Path("qrels")), AS_IT_IS).depth == 20
+
+
+@pytest.mark.parametrize("order", [(100, 10), (10, 100)])
+def test_runs_of_two_depths_are_known_to_the_lesser(order):
+    for number, depth in enumerate(order):
+        type("Part", (Run,), {"depth": depth})().read()
+        Path("some.run").rename(f"{number}.run")
+    found = read_runs("0.run,1.run", read_qrels(Path("qrels")), AS_IT_IS)
+    assert found.depth == 10 and found.items == set(ITEMS) and not found.lists_all
+
+
+def test_one_rank_that_is_no_number_orders_nothing():
+    Run().read()
+    path = Path("some.run")
+    path.write_text(path.read_text().replace(" 7 ", " ? ", 1))
+    with refused("some.run: rank of", found="'?'", do="--order scores"):
+        read_runs("some.run", read_qrels(Path("qrels")), Reading(order=Order.RANKS))
+
+
+def test_of_several_relevant_items_the_best_counts():
+    rows = [f"{query} 0 {item} 1" for query in QUERIES for item in ITEMS[3:7:3]]
+    Path("qrels").write_text("\n".join(rows))
+    lines = []
+    for query in QUERIES:
+        for place, item in enumerate(ITEMS[:8]):
+            lines.append(f"{query} Q0 {item} {place} {1 / (1 + place)} tag")
+    Path("some.run").write_text("\n".join(lines))
+    found = read_runs(
+        "some.run", read_qrels(Path("qrels")), Reading(order=Order.SCORES)
+    )
+    assert (found.table == 3).all(axis=None)

@@ -190,3 +190,16 @@ def test_no_word_beside_a_file_of_claims_is_ignored(three_methods, words, capsys
     path = written(three_methods, "better: better, than: worse")
     assert main(["judge", *words, "--claims", str(path)]) == 2
     assert "--claims" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("claim", "key"),
+    [
+        ('result: better, printed: "high"', "claims[0]: printed"),
+        ("better: better, than: ranked", "claims[0]: first_rank"),
+    ],
+)
+def test_what_is_an_option_elsewhere_is_a_key_here(three_methods, claim, key):
+    ranked = "{files: [worse_0.csv], first_rank: 1}"
+    with refused(f"claims.yaml: {key}"):
+        conclusions(written(three_methods, claim, ranked=ranked))

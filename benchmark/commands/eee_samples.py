@@ -45,11 +45,14 @@ class Sample(BaseModel):
 
 
 def are_samples(path: Path) -> bool:
-    """Whether the first line of a file is such a sample. Raises as files.opened."""
+    """Whether the first line that is not blank is such a sample. Raises as
+    files.opened."""
     if path.suffix.lower() != ENDING:
         return False
     with files.opened(path) as file:
         line = file.readline(MOST_TEXT)
+        while line.isspace():
+            line = file.readline(MOST_TEXT)
     try:
         row = files.parse_json(line.decode("utf-8-sig"), path, CORRECT)
     except (UserError, UnicodeDecodeError):

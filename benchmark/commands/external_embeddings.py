@@ -306,7 +306,9 @@ def read_tokens(path: Path) -> StoredTokens:
             f"{path}: {TOKENS}", "floating-point numbers (T, F)", found, SAVE
         )
     is_count = lengths.ndim == 1 and lengths.dtype.kind in "iu"
-    if not is_count or not (lengths >= 1).all() or lengths.sum() != len(tokens):
+    # the sum of numbers that are too large would begin at 0 again
+    fits = is_count and ((lengths >= 1) & (lengths <= len(tokens))).all()
+    if not fits or lengths.sum() != len(tokens):
         expected = f"whole numbers, 1 or more, {len(tokens)} in all"
         found = f"{lengths.dtype} {lengths.shape}"
         if is_count and lengths.size:

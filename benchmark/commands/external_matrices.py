@@ -109,7 +109,8 @@ def _notes_on_fill(where: str, matrix: np.ndarray) -> list[str]:
     filled so. Raises UserError if others lie below, which then rank behind all that was
     not retrieved."""
     sample = matrix.ravel()[:: max(matrix.size // SAMPLED, 1)]
-    middle = np.median(sample)
+    # the mean of two middle ones would overflow where a type's least number fills it
+    middle = np.quantile(sample, 0.5, method="lower")
     share = (sample == middle).mean()
     if share < FILLED:
         return []

@@ -151,7 +151,13 @@ def _best_of(
         query = queries[is_wrong.argmax()]
         actual = f"{value} for {query!r} ({len(wrong)} such)"
         raise UserError(where, expected, actual, advice)
-    depth = max(int(ranks[~is_lost].max()) + 1, reading.depth)
+    last = np.where(is_lost, -1, ranks).argmax()
+    depth = int(ranks[last]) + 1
+    if 0 < reading.depth < depth:
+        found = f"rank {texts.iloc[last]} for {queries[last]!r}"
+        expected = f"ranks in lists of {reading.depth} items, as --depth says"
+        raise UserError(where, expected, found, f"say --depth {depth} or more")
+    depth = max(depth, reading.depth)
     return BestOfLists(queries, items, ranks, is_lost, depth)
 
 

@@ -230,13 +230,23 @@ def _numbers_of(path: Path, sample: Sample) -> dict[str, float | str]:
             found="none",
             do=f"{RETRY}, or leave the sample out on both sides",
         )
-    numbers = {}
+    values = []
     for scorer, score in sample.scores.items():
         if isinstance(score.value, dict):
             for key, value in score.value.items():
-                numbers[f"{scorer}-{key}"] = number_of(value)
+                values.append((f"{scorer}-{key}", value))
         else:
-            numbers[scorer] = number_of(score.value)
+            values.append((scorer, score.value))
+    numbers = {}
+    for metric, value in values:
+        if metric in numbers:
+            raise UserError(
+                f"{path}: sample {sample.id}, epoch {sample.epoch}",
+                expected="one value of each metric",
+                found=f"two of {metric}",
+                do="write query and value of each query in a .csv",
+            )
+        numbers[metric] = number_of(value)
     return numbers
 
 

@@ -74,6 +74,7 @@ from benchmark.commands.result_files import (
     parts_of,
     read_table,
     table_of,
+    texts_in,
 )
 from benchmark.commands.trec_runs import read_qrels, read_runs
 from benchmark.commands.verdict_facts import (
@@ -509,12 +510,21 @@ def beside(readings: Mapping[str, Reading]) -> dict[str, Reading]:
             files.setdefault(name.removesuffix(f":{preset}"), reading)
     others = {}
     for file, reading in files.items():
-        table = table_of(Path(parts_of(file)[0][0]))
-        for preset in table["preset"].unique() if "preset" in table else ():
+        first, *further = [presets_in(Path(each)) for each in parts_of(file)[0]]
+        for preset in first:
             name = f"{file}:{preset}"
-            if name not in readings and trains(str(preset)):
+            has_all_seeds = all(preset in presets for presets in further)
+            if name not in readings and has_all_seeds and trains(preset):
                 others[name] = reading
     return others
+
+
+def presets_in(path: Path) -> list[str]:
+    """The presets that rows of a table name."""
+    table = table_of(path)
+    if "preset" not in table:
+        return []
+    return [preset for preset in texts_in(table, "preset").unique() if preset]
 
 
 @cache

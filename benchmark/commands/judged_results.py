@@ -29,6 +29,7 @@ from benchmark.features.embedding_files import NOWHERE
 from benchmark.papers.printed_tables import Part, quantity, sides
 from benchmark.scoring.corrections import GRIDS
 from benchmark.scoring.metrics import (
+    FOLDS,
     METRICS,
     RECALLED_K,
     SUMMED_K,
@@ -45,7 +46,7 @@ from benchmark.stats.verdicts import Flag, Rule, Verdict
 DECLARED = {
     name.removeprefix(f"{metric.direction}_")
     for name, metric in METRICS.items()
-    if metric.direction
+    if metric.direction and not metric.is_of_folds
 }
 R1 = "r1"  # what is judged of ranks in one direction
 THESE_TRAININGS = (
@@ -232,7 +233,10 @@ def measure_of(first: Result, second: Result, asked: str | None) -> Measure:
     ways = list(first.table.index.unique("direction"))
     is_one_way = len(ways) == 1
     shown = asked or (R1 if is_one_way else "rsum")
-    metric = f"{ways[0]}_{shown}" if shown in DECLARED and is_one_way else shown
+    metric = shown
+    if shown in DECLARED and is_one_way:
+        key = RankKey.read(ways[0])
+        metric = f"{FOLDS if key.is_of_folds else ''}{key.direction}_{shown}"
     if metric not in METRICS:
         raise no_metric(shown, ways)
     recalls = [f"{RankKey.read(way).direction}_{R1}" for way in ways]

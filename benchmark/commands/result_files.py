@@ -4,6 +4,7 @@ Where a file fits two readings, it is refused, and the error names the option th
 decides.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -189,8 +190,9 @@ def read_files(
 ) -> Result:
     """The same for files, one per seed; only the rows of `preset`, unless it is
     ""."""
-    table = _table_of_seeds(name, files)
-    return of_frame(name, table, layer, metric, reading, preset)
+    table = _table_of_seeds(name, files, preset)
+    result = of_frame(name, table, layer, metric, reading)
+    return replace(result, preset=preset)
 
 
 def read_datasets(
@@ -198,12 +200,10 @@ def read_datasets(
 ) -> dict[str, Result]:
     """The same of a table with a column dataset: a result for each of them."""
     files, preset = parts_of(name)
-    table = _table_of_seeds(name, files)
+    table = _table_of_seeds(name, files, preset)
     if DATASET not in table:
         found = ", ".join(map(str, table))
         raise UserError(name, f"a column {DATASET}", found, "add it")
-    if preset:
-        table = rows_chosen(name, table, preset)
     with readable(name, "columns of numbers and texts", "correct them"):
         datasets = table[DATASET].map(embedding_files.text_of)
     if (datasets == "").any():
@@ -223,7 +223,6 @@ def of_frame(
     layer: str,
     metric: str | None,
     reading: Reading,
-    preset: str = "",
 ) -> Result:
     """The same of a table in memory."""
     columns = list(table)
@@ -234,9 +233,7 @@ def of_frame(
         raise UserError(name, expected, ", ".join(columns), "name them so")
     (number,) = numbers
     with readable(name, "columns of numbers and texts", "correct them"):
-        if preset:
-            table = rows_chosen(name, table, preset)
-        elif METRIC in columns and table[METRIC].nunique() > 1:
+        if METRIC in columns and table[METRIC].nunique() > 1:
             found = ", ".join(map(str, table[METRIC].unique()))
             raise UserError(name, "one metric, as FILE:METRIC", found, "name one")
         known = [column for column in COLUMNS if column in columns]
@@ -261,16 +258,15 @@ def of_frame(
         is_asked = rows["direction"].isin(_directions(metric))
         if is_asked.any():
             rows = rows[is_asked]
-    result = result_of(name, rows, number == RANK, notes, reading)
-    return replace(result, preset=preset)
+    return result_of(name, rows, number == RANK, notes, reading)
 
 
 def refuse_repeated(name: str, files: Sequence[str]) -> None:
     """Raise UserError for a file that is named twice: it would count as two equal
     trainings, so that trainings would seem not to vary."""
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for file in files:
-        path = Path(file)
+        path = os.path.realpath(file)  # one file may have several paths
         if path in seen:
             raise UserError(
                 name,
@@ -281,24 +277,51 @@ def refuse_repeated(name: str, files: Sequence[str]) -> None:
         seen.add(path)
 
 
-def _table_of_seeds(name: str, files: Sequence[str]) -> pd.DataFrame:
-    """The rows of all files; of several each is a seed."""
-    refuse_repeated(name, files)
+def _table_of_seeds(name: str, files: Sequence[str], preset: str) -> pd.DataFrame:
+    """The rows of all files, or those of `preset` in each; of several files each is a
+    seed."""
     ending = Path(files[0]).suffix or ".parquet or .csv"
     with readable(name, f"a table as {ending}", "save it again, or correct the path"):
+        refuse_repeated(name, files)
         tables = [table_of(Path(file)) for file in files]
         if len(tables) > 1:
             tables = [table.assign(seed=n) for n, table in enumerate(tables)]
+            _refuse_other_columns(files, tables)
+        if preset:
+            pairs = zip(files, tables, strict=True)
+            tables = [rows_chosen(file, preset, table) for file, table in pairs]
         return pd.concat(tables)
 
 
-def rows_chosen(name: str, table: pd.DataFrame, chosen: str) -> pd.DataFrame:
+def _refuse_other_columns(files: Sequence[str], tables: Sequence[pd.DataFrame]) -> None:
+    """Raise UserError for a file that lacks a column of another one: its rows would
+    count as those of another layer, preset or metric, and be left out."""
+    columns = {column for table in tables for column in table} & set(COLUMNS)
+    for file, table in zip(files, tables, strict=True):
+        if lacking := sorted(columns - set(table)):
+            expected = f"the column {lacking[0]}, as the file of another seed has"
+            found = ", ".join(map(str, table))
+            raise UserError(file, expected, found, "write the same columns into all")
+
+
+def texts_in(table: pd.DataFrame, column: str) -> pd.Series:
+    """The cells of a column as texts: names may be numbers."""
+    return table[column].astype(object).map(embedding_files.text_of)
+
+
+def rows_chosen(file: str, chosen: str, table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the preset, or of the metric, of FILE:NAME. Raises UserError where
     there is none."""
+    known: list[str] = []
     for column in CHOSEN_BY:
-        if column in table and (table[column] == chosen).any():
-            return table[table[column] == chosen]
-    raise UserError(name, f"rows of the preset {chosen}", "none", CORRECT)
+        if column in table:
+            texts = texts_in(table, column)
+            if (texts == chosen).any():
+                return table[texts == chosen]
+            known += texts.unique().tolist()
+    found = f"none, but {', '.join(known)}" if known else "none"
+    expected = f"rows of {chosen}"
+    raise UserError(f"{file}:{chosen}", expected, found, "name one that is there")
 
 
 def _directions(metric: str | None) -> Sequence[str]:
@@ -487,7 +510,9 @@ def _ranked(
         listed = pd.to_numeric(rows["depth"], errors="coerce")
         is_depth = (listed >= 1) & (listed % 1 == 0)
         _require(name, rows, is_depth, "depth", "a whole number from 1", CORRECT)
-        depth = max(depth, int(listed.min()))
+        is_in_list = is_lost | (number < listed)
+        _require(name, rows, is_in_list, RANK, "a rank below its depth", CORRECT)
+        depth = int(listed.min())
     if is_lost.any():
         first = rows["query"][is_lost].iloc[0]
         few = f"{is_lost.sum()} of {len(rows)} not found, as {first!r}"

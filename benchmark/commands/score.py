@@ -268,7 +268,12 @@ def kind_of(arguments: argparse.Namespace) -> str:
 
 def check_options(arguments: argparse.Namespace, kind: str) -> None:
     """Raise UserError for options that are about files of another kind, or about
-    another correction."""
+    another correction, and for numbers that are too small."""
+    for name, least in (("depth", 1), ("seed", 0)):
+        value = vars(arguments)[name]
+        if value is not None and value < least:
+            expected = f"a whole number from {least}"
+            raise UserError(option_of(name), expected, value, "correct it")
     for name, kinds in TAKEN_WITH.items():
         if vars(arguments)[name] is not None and kind not in kinds:
             expected = " or ".join(KINDS[other] for other in kinds)

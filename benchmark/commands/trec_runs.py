@@ -25,7 +25,7 @@ from benchmark.commands.result_files import (
     stem,
 )
 from benchmark.core.errors import UserError
-from benchmark.core.files import content, readable
+from benchmark.core.files import content, is_file, readable
 from benchmark.features import embedding_files
 from benchmark.features.embedding_files import MOST_TEXT
 from benchmark.readers.judged_corpora import ROLES, cells_of, role_of
@@ -143,13 +143,14 @@ def read_runs(name: str, qrels: Qrels, reading: Reading) -> Result:
     run of other queries or items, and for one whose scores contradict its ranks.
     """
     reading.refuse_all_but(name, "order", "count_unanswered")
-    refuse_repeated(name, name.split(","))
+    files = [name] if is_file(name) else name.split(",")  # its name may have commas
+    refuse_repeated(name, files)
     tables = []
     depths = []
     notes = list(qrels.notes)
     items = set()
     lists_all = True
-    for seed, file in enumerate(name.split(",")):
+    for seed, file in enumerate(files):
         path = Path(file)
         run = read_run(path)
         notes += check_queries(path, run, qrels, reading)

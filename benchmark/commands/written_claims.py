@@ -38,6 +38,7 @@ from benchmark.core.names import Name, inside
 from benchmark.stats.claim_kinds import ALIKE, NOT_BETTER, ORDERED, ClaimKind
 
 FORMS = ("better", "not_better", "alike", "printed")  # keys of what is claimed
+KEYS = (METRIC, "printed", "first_rank", "scale")  # that are options of `judge`, too
 
 
 class ResultOfFile(Strict):
@@ -136,14 +137,15 @@ class ClaimOnFiles:
 
 @contextmanager
 def corrected_in(place: str) -> Iterator[None]:
-    """Errors about a metric say to correct the claim, not an option."""
+    """Errors about a key of the file name it and its place, not an option."""
     try:
         yield
     except UserError as error:
-        if error.where not in (METRIC, f"--{METRIC}"):
+        key = error.where.removeprefix("--").replace("-", "_")
+        if key not in KEYS:
             raise
-        advice = f"correct `{METRIC}` of the claim"
-        raise error.but(where=f"{place}: {METRIC}", do=advice) from error
+        advice = f"correct `{METRIC}` of the claim" if key == METRIC else error.do
+        raise error.but(where=f"{place}: {key}", do=advice) from error
 
 
 def read_claims_file(path: Path) -> ClaimsFile:

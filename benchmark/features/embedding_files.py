@@ -55,6 +55,8 @@ ARRAYS = {  # how their names begin, where a file has several
     "i2t": r".*i2t",
     "t2i": r".*t2i",
 }
+# whose array is refused where it stands alone; one of i2t holds for t2i, too
+OTHERS = {"images": "captions", "captions": "images", "i2t": "t2i"}
 MOST_TEXT = 1 << 27  # bytes of a text file, which takes ten times as much in memory
 # of the largest number: what another batch or half precision changes
 NEARLY_EQUAL = 1e-3
@@ -379,18 +381,19 @@ def _first_of_each(
 
 def refuse_unread_ids(path: Path, forms: Sequence[Sequence[str]]) -> None:
     """Raise UserError if ids of these items stand beside a file, under an unrecognised
-    file name: x.txt, x_names.json. Rows would be taken as if there were none."""
+    file name: x.txt, x_names.json, x_ids.npy. Rows would be taken as if there were
+    none."""
     proper = path.stem + BESIDE
     for file in sorted(path.parent.glob(f"{glob.escape(path.stem)}[._-]*")):
-        if file.name in (path.name, proper):
+        if file.name in (path.name, proper) or not files.is_file(file):
             continue
-        if file.suffix.lower() not in LISTS or not files.is_file(file):
-            continue
-        text = files.content(file).decode("utf-8-sig", "replace")
-        words = map(str.strip, re.split(r'[\n\r",\t\[\]{}]+', text))
-        ids = list(filter(None, words)) or [""]
-        is_named = rows_of_items(ids, "", forms) >= 0
-        if is_named.mean() > 1 / 2:
+        has_ids = f"{file.stem}.txt" == proper  # x_ids.npy, x_ids.csv
+        if file.suffix.lower() in LISTS:
+            text = files.content(file).decode("utf-8-sig", "replace")
+            words = map(str.strip, re.split(r'[\n\r",\t\[\]{}]+', text))
+            ids = list(filter(None, words)) or [""]
+            has_ids = (rows_of_items(ids, "", forms) >= 0).mean() > 1 / 2
+        if has_ids:
             raise UserError(
                 file,
                 expected=f"ids in {proper}",
@@ -526,10 +529,11 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
             )
     names = list(values)
     if len(names) > 1:  # the others have ids of their own
-        is_of_these = re.compile(ARRAYS[what])
-        names = [name for name in names if is_of_these.match(name.casefold())]
+        names = [name for name in names if _is_of(name, what)]
         if what in NAMES:
             ids = _ids_for(what, ids)
+    elif names and what in OTHERS:
+        _refuse_other_side(path, names[0], what)
     if len(names) != 1:
         raise UserError(
             path,
@@ -538,6 +542,22 @@ def _chosen(path: Path, arrays: dict[str, np.ndarray], what: str) -> Rows:
             do="save it in a file of its own",
         )
     return Rows(path=path, values=values[names[0]], ids=ids)
+
+
+def _is_of(name: str, what: str) -> bool:
+    """Whether an array has `what`, a key of ARRAYS, as its name says."""
+    return re.match(ARRAYS[what], name.casefold()) is not None
+
+
+def _refuse_other_side(path: Path, name: str, what: str) -> None:
+    """Raise UserError for the only array of a file if its name is that of the other
+    side: two files in each other's place would be read without a word."""
+    if _is_of(name, what) or not _is_of(name, OTHERS[what]):
+        return
+    advice = f"name the file of {what}, or rename the array if it has them"
+    if what in WAYS:
+        advice = "save scores (images, captions) as i2t, alone or beside t2i"
+    raise UserError(path, f"an array of {what}", f"{name!r} alone", advice)
 
 
 def texts_of(array: np.ndarray) -> list[str]:

@@ -229,13 +229,15 @@ def _listed(items: object, place: str, form: Form) -> Iterator[Record]:
 def _by_file(data: dict, name: str) -> list[dict]:
     """The items of an object whose keys are images and whose values are captions."""
     items = []
+    are_splits = SPLIT_WORDS.issuperset(data)
     for file, captions in data.items():
-        if not isinstance(captions, str) and text_items(captions) is None:
+        has_texts = isinstance(captions, str) or text_items(captions) is not None
+        if are_splits or not has_texts:
             raise UserError(
                 name,
                 expected=FORMATS,
                 found=f"the keys {reader_notes.listed(data)}",
-                do=BY_SPLIT if SPLIT_WORDS.issuperset(data) else CORRECT,
+                do=BY_SPLIT if are_splits else CORRECT,
             )
         items.append({"image": file, "captions": captions})
     return items

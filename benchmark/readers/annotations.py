@@ -33,7 +33,7 @@ NUMBERS = ("#", "comment_number")
 NUMBERED_IMAGE = re.compile(rf"(?P<file>{IMAGE_NAME.pattern})#(?P<number>\d+)", re.I)
 LIST = re.compile(  # texts, written as one
     r"""\s*(?:
-        \[\s*['"\[{].*\]  # a list
+        \[\s*(?:['"\[{].*)?\]  # a list, perhaps of nothing
         |\(\s*['"].*['"]\s*(?:,\s*)?\)  # a tuple
         |\{\s*['"]\w+['"]\s*:.*\}  # COCO's {"raw": text}
     )\s*""",

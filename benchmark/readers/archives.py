@@ -42,11 +42,13 @@ def text(path: Path, member: str) -> str:
     where = path if path.name == member else f"{path}: {member}"
     with files.readable(where, "UTF-8 text", AGAIN):
         if path.suffix == ".gz":
-            return _tarred(path, member).decode("utf-8")
-        if path.suffix != ".zip":
-            return files.content(path).decode("utf-8")
-        with unzipped(path) as zipped:
-            return content_of(zipped, path, member).decode("utf-8")
+            content = _tarred(path, member)
+        elif path.suffix != ".zip":
+            content = files.content(path)
+        else:
+            with unzipped(path) as zipped:
+                content = content_of(zipped, path, member)
+        return content.decode("utf-8-sig")  # a mark at the start is no letter
 
 
 def lines(path: Path, member: str) -> list[str]:

@@ -57,7 +57,7 @@ def table_captions(path: Path) -> tuple[pd.DataFrame, int]:
     """The columns of `captions` from a table, and the number of lines that lacked their
     second separator. Raises UserError for other columns, and for a line without an
     image, a caption or a number that its image has once."""
-    text = archives.text(path, path.name).removeprefix("\ufeff")
+    text = archives.text(path, path.name)
     text, torn_lines = TORN_LINE.subn(r"\1|\2", text)
     table = text_tables.read(text, path.name, "|", lambda column: column == TABLE[0])
     if sorted(table.columns) != sorted(TABLE):

@@ -210,8 +210,17 @@ def of_text(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
 def of_splits(raw: Path, files: list[str], seen: Annotations) -> Iterator[Entry]:
     """Hugging Face's image folder: metadata of each split, with files in the folder of
     that."""
+    file_of: dict[PurePosixPath, str] = {}
     for name in files:
         folder = PurePosixPath(name).parent
+        earlier = file_of.setdefault(folder, name)
+        if earlier != name:  # the same captions would count twice
+            raise UserError(
+                raw / folder,
+                expected="one file of metadata",
+                found=f"{earlier} and {name}",
+                do="keep one of the two",
+            )
         for record in records(raw / name, name, seen):
             entry = entry_of(record, seen, path=str(folder))
             yield replace(entry, file=str(folder / entry.file))
@@ -344,7 +353,9 @@ def _facts_of(
         facts |= as_object(content, where)
     if text_member:
         captions = _captions(_member_text(path, text_member, where))
-        others = facts.get("caption", captions)
+        others = facts.get("caption")
+        if others is None:  # as img2dataset writes for an image without one
+            others = captions
         listed = _captions(others) if isinstance(others, str) else others
         if listed != captions:
             raise UserError(

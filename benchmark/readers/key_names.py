@@ -110,7 +110,7 @@ def caption_keys(keys: Collection[str], where: str) -> list[str]:
                     do=CORRECT,
                 )
         return sorted(captions, key=_number_of)
-    actual = f"neither, but {reader_notes.listed(keys)}"
+    actual = f"neither, but {reader_notes.listed(keys)}" if keys else "neither"
     if names:
         actual = f"both ({' and '.join(names)})"
     raise UserError(

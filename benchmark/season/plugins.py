@@ -97,7 +97,7 @@ def _not_imported(name: str, error: BaseException) -> UserError:
     for frame in extract_tb(error.__traceback__):
         if os.path.abspath(frame.filename) == os.path.abspath(name):
             lines.append(frame.lineno)
-    if isinstance(error, SyntaxError):
+    if isinstance(error, SyntaxError) and error.lineno:
         lines.append(error.lineno)
     where = f"{name}: line {lines[-1]}" if lines else name
     advice = "correct it"
