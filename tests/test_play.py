@@ -1,6 +1,7 @@
 """`play` runs what DVC would, and DVC finds nothing stale afterwards."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -165,6 +166,20 @@ def test_a_dry_run_tells_how_long_its_trainings_took(monkeypatch):
     seconds.clear()
     assert "none of which" in play.hours_of(params, stale)
     assert play.hours_of(params, ["prepare"]) == "1 stage, 0 of them trainings"
+
+
+def test_a_signal_waits_until_a_lock_file_is_written():
+    happened = []
+    before = signal.signal(signal.SIGTERM, lambda *_: happened.append("ended"))
+    try:
+        with play.held_back(signal.SIGINT, signal.SIGTERM):
+            signal.raise_signal(signal.SIGTERM)
+            happened.append("written")
+        assert happened == ["written", "ended"]
+        with pytest.raises(KeyboardInterrupt), play.held_back(signal.SIGINT):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_gpu_has_no_leading_zero():

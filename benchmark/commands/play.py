@@ -15,11 +15,13 @@ was evaluated in this run says that it failed.
 import argparse
 import logging
 import re
+import signal
 import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import networkx
 from dvc.exceptions import DvcException
@@ -256,11 +258,30 @@ class Records:
         ended: dict[str, list[PipelineStage]] = {}
         for stage in self.unwritten:
             ended.setdefault(stage.dvcfile.path, []).append(stage)
-        with self.repo.lock:
+        with self.repo.lock, held_back(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             for of_file in ended.values():
                 of_file[0].dvcfile.dump_stages(of_file, update_pipeline=False)
         self.unwritten.clear()
         self.last_write = time.monotonic()
+
+
+@contextmanager
+def held_back(*signals: signal.Signals) -> Iterator[None]:
+    """Signals that arrive inside take effect afterwards: half of a lock file is a valid
+    one that forgot its last stages."""
+    arrived = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+
+    handlers = {number: signal.signal(number, note) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in arrived:
+            signal.raise_signal(number)
 
 
 def _inputs(stage: PipelineStage) -> dict[str, object]:
