@@ -374,12 +374,12 @@ def read_each(
         cached.cache_clear()
     given = {name: read(name, source, readings[name]) for name in readings}
     refuse_mixed(given.values())
-    fault = ""
-    if any(isinstance(result, Result) for result in given.values()):
-        fault = "--season" if source.season else "--dataset" if source.dataset else ""
-    if fault:
-        expected = "files, or presets, and options of these"
-        raise UserError("judge", expected, fault, "choose")
+    has_files = any(isinstance(result, Result) for result in given.values())
+    options = {"--season": source.season, "--dataset": source.dataset}
+    for option, value in options.items():
+        if has_files and value:
+            expected = "files, or presets, and options of these"
+            raise UserError("judge", expected, option, "choose")
     others = beside(readings)
     return given, [read(name, source, others[name]) for name in others]
 
