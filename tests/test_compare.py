@@ -1,5 +1,6 @@
 """`compare` tells where two rows differ, query by query."""
 
+import json
 import shutil
 from types import SimpleNamespace
 
@@ -73,6 +74,18 @@ def test_the_terminal_shows_the_paired_test_and_the_queries(
     assert ", p " not in told and f"{FIRST} beats {SECOND} by rsum: undecided" in told
 
 
+def test_programs_get_the_verdict_and_the_counts(season, capsys):
+    words = ["compare", FIRST, SECOND, "--dataset", "open"]
+    assert main([*words, "--format", "json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    counts = facts["queries"]
+    assert sum(counts.values()) == CAPTIONS
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert f"{counts['won']} won, {counts['lost']} lost" in told
+    assert facts["verdict"]["conclusion"] in told
+
+
 def test_only_queries_that_changed_are_largest_changes_each_once(capsys):
     queries = pd.DataFrame(
         {"first": [0, 5, 2], "second": [3, 5, 0], "text": ["won", "even", "lost"]}
@@ -125,7 +138,9 @@ def test_rows_that_are_one_and_other_seeds_are_said(tmp_path, monkeypatch):
     first, twin = made_ranks.played("a", 1.0), made_ranks.played("b", 1.0)
     once = made_ranks.played("c", 2.0, (7,))
     board = builders.board(first, twin, once)
-    told = [compare.verdict(board, first, other) for other in (twin, once)]
+    told = [
+        compare.shown(compare.verdict_on(board, first, other)) for other in (twin, once)
+    ]
     assert "undecided" in told[0] and "identical results" in told[0]
     assert holds(told[1], "0, 1 and 2 of a", "7 of c")
 

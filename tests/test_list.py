@@ -16,7 +16,7 @@ def test_lists_have_what_is_there(capsys):
         "datasets": {"shapes", "flickr8k", "folder"},
         "seasons": {"demo", "flickr8k"},
     }.items():
-        assert main(["list", what, "--json"]) == 0
+        assert main(["list", what, "--format", "json"]) == 0
         rows = json.loads(capsys.readouterr().out)
         assert expected <= {row["name"] for row in rows}
         assert main(["list", what]) == 0

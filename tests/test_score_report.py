@@ -1,16 +1,18 @@
 """What `score` prints beside its numbers."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from external_files import embeddings, save_pair, score
-from report_seasons import CAPTIONS
+from report_seasons import CAPTIONS, IMAGES
 
 from benchmark.commands.score_report import ScoreReport
 from benchmark.core.files import read_json, write_json
-from benchmark.data.rank_keys import RankKey
+from benchmark.data.rank_keys import OWN, RankKey
+from benchmark.scoring.metrics import METRICS
 
 pytestmark = pytest.mark.usefixtures("external_season")
 
@@ -24,6 +26,26 @@ def test_ties_and_twins_are_told(capsys):
     told = capsys.readouterr().out
     assert "twins in test: 3 images, 5 captions" in told
     assert "ties: i2t R@1 83.33 as misses, 100.00 as hits, 91.67 on average" in told
+
+
+def test_programs_get_the_numbers_that_readers_get(capsys):
+    files = save_pair(*embeddings(0.1))
+    assert score(*files) == 0
+    told = capsys.readouterr().out
+    assert score(*files, "--format", "json") == 0
+    printed = capsys.readouterr()
+    facts = json.loads(printed.out)
+    assert (facts["images"], facts["captions"]) == (IMAGES, CAPTIONS)
+    means = [each for each in facts["means"] if each["layer"] == OWN]
+    by_metric = {each["metric"]: each for each in means}
+    for name, each in by_metric.items():
+        ends = f"[{each['low']:.2f}, {each['high']:.2f}]"
+        line = f"{METRICS[name].heading:16} {each['value']:6.2f}  {ends}"
+        assert (name == "rsum") != (line in told)
+    rsum = by_metric["rsum"]
+    assert f"{rsum['value']:.1f} [{rsum['low']:.1f}, {rsum['high']:.1f}]" in told
+    assert all(note in told for note in facts["notes"])
+    assert "next: " in printed.err and "next: " in told  # not among the facts
 
 
 def test_the_most_of_a_recall_takes_what_nobody_judged_for_right():

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmark.core.command_line import CHECK
+from benchmark.core.command_line import CHECK, JSON, add_format
 from benchmark.core.errors import UserError, printable
 from benchmark.core.files import content, json_text, readable
 from benchmark.papers.printed_numbers import (
@@ -65,7 +65,6 @@ OF_WAYS = ("medr", "mrr", "mean")
 RECALLS = [f"r{cut}" for cut in CUTS]
 MOST_FOLDS = 1_000_000
 SINGLE = 4  # bytes of a number of single precision
-TEXT, JSON = "text", "json"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--queries", metavar="N", help="how many, or of i2t and t2i with a comma")
     add("--folds", type=int, default=1, metavar="N", help="that numbers are means of")
     add("--papers", action="store_true", help="the tables of the papers here")
-    add("--format", choices=(TEXT, JSON), default=TEXT, help="of what is printed")
+    add_format(parser)
     add(CHECK, action="store_true", help="exit with 1 if something is impossible")
 
 

@@ -47,13 +47,13 @@ from benchmark.commands.result_files import (
     read_table,
     table_of,
 )
+from benchmark.core.command_line import JSON, add_format
 from benchmark.core.errors import UserError, printable
 from benchmark.core.files import json_text
 from benchmark.stats import PERCENT, pooling, significance
 from benchmark.stats.comparisons import Comparison
 from benchmark.stats.significance import Constant, Estimate
 
-TEXT, JSON = "text", "json"
 WHOLE = ""  # the name of the only dataset of results that are not split
 
 
@@ -91,7 +91,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--first-rank", metavar="N", help=ranks)
     scale = "multiply values by X; 1: all are right as they are"
     add("--scale", metavar="X", help=scale)
-    add("--format", choices=(TEXT, JSON), default=TEXT, help="of what is printed")
+    add_format(parser)
 
 
 def main(arguments: argparse.Namespace) -> None:

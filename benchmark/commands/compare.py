@@ -14,8 +14,9 @@ from benchmark.boards.boards import Board, Row
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands.judged_results import Question, of_season
 from benchmark.commands.verdict_facts import facts_of, shown
+from benchmark.core.command_line import JSON, add_format
 from benchmark.core.errors import UserError, entry, printable
-from benchmark.core.files import atomic
+from benchmark.core.files import atomic, json_text
 from benchmark.core.names import preparing
 from benchmark.data import prepared_tables, results
 from benchmark.data.prepared_tables import Prepared
@@ -34,6 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--direction", choices=("t2i", "i2t"), default="t2i")
     add("--season", metavar="NAME", help="default: the active one")
     add("--out", type=Path, metavar="FILE", help="all queries, as .parquet")
+    add_format(parser)
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -58,24 +60,28 @@ def main(arguments: argparse.Namespace) -> None:
     rows = {row.preset: row for row in board.rows}
     what, advice = f"preset on {dataset}", "correct the name"
     first, second = (entry(rows, name, what, advice) for name in names)
-    print(f"{names[0]} against {names[1]} on {dataset}, {arguments.direction}")
-    print(verdict(board, first, second))
     queries = changes(first, second, arguments.direction)
-    steps = queries["step"]
-    won = (steps > 0).sum()
-    lost = (steps < 0).sum()
-    equal = len(queries) - won - lost
-    print(f"of {len(queries)} queries: {won} won, {lost} lost, {equal} equal")
-    if not arguments.out and not prepared_tables.is_here(dataset):
-        advice = preparing(dataset)
-        print(f"captions of {dataset} are not here, so no query is shown; {advice}")
-        return
-    data = prepared_tables.read(dataset)
-    queries = with_texts(queries, data, arguments.direction)
+    has_captions = prepared_tables.is_here(dataset)
+    if has_captions or arguments.out:
+        data = prepared_tables.read(dataset)
+        queries = with_texts(queries, data, arguments.direction)
     if arguments.out:
         with atomic(arguments.out) as part:
             queries.to_parquet(part, index=False)
-    print_largest_changes(queries)
+    verdict, counts = verdict_on(board, first, second), counts_of(queries)
+    if arguments.format == JSON:
+        about = {"dataset": dataset, "direction": arguments.direction}
+        print(json_text(about | {"verdict": verdict, "queries": counts}), end="")
+        return
+    print(f"{names[0]} against {names[1]} on {dataset}, {arguments.direction}")
+    print(shown(verdict))
+    parts = [f"{count} {step}" for step, count in counts.items()]
+    print(f"of {len(queries)} queries: {', '.join(parts)}")
+    if has_captions:
+        print_largest_changes(queries)
+    else:
+        advice = preparing(dataset)
+        print(f"captions of {dataset} are not here, so no query is shown; {advice}")
 
 
 def chosen_board(
@@ -113,12 +119,22 @@ def print_largest_changes(queries: pd.DataFrame) -> None:
         print(f"{ranks}  {printable(query.text)[:LONGEST]}")
 
 
-def verdict(board: Board, first: Row, second: Row) -> str:
-    """What `judge` says of two rows."""
+def verdict_on(board: Board, first: Row, second: Row) -> dict:
+    """What `judge` says of two rows, as data."""
     question = Question(kind=ORDERED, metric=None, margin=None)
     judged = of_season((board, first), (board, second), question)
     (facts,) = facts_of([judged])
-    return shown(facts)
+    return facts
+
+
+def counts_of(queries: pd.DataFrame) -> dict[str, int]:
+    """How many queries the first row won, lost, and ranks as the second does."""
+    steps = queries["step"]
+    return {
+        "won": int((steps > 0).sum()),
+        "lost": int((steps < 0).sum()),
+        "equal": int((steps == 0).sum()),
+    }
 
 
 def changes(first: Row, second: Row, direction: str) -> pd.DataFrame:

@@ -85,7 +85,7 @@ from benchmark.commands.verdict_facts import (
     status_of,
 )
 from benchmark.commands.written_claims import ClaimOnFiles, corrected_in, read_claims
-from benchmark.core.command_line import CHECK, add_season
+from benchmark.core.command_line import CHECK, JSON, add_format, add_season
 from benchmark.core.errors import UserError, entry, short
 from benchmark.core.files import is_file, json_text, write_json, write_text
 from benchmark.features.embedding_files import TABLES
@@ -95,7 +95,6 @@ from benchmark.stats.claim_kinds import ALIKE, SIGNS
 SIGN = "|".join(map(re.escape, SIGNS))
 CLAIM = re.compile(rf"\s*([AB])\s*({SIGN})\s*([AB])(?:\s+by\s+(\S.*?))?\s*")
 NAMED = re.compile(rf"\s*(\S+?)\s*({SIGN})\s*(\S+)(.*)")
-JSON, TEXT = "json", "text"
 BEATS = "A > B"  # the claim, if none is made
 
 
@@ -162,9 +161,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, action="append", default=[], help="a .md or .json file"
     )
-    parser.add_argument(
-        "--format", choices=(TEXT, JSON), default=TEXT, help="format of the output"
-    )
+    add_format(parser)
     parser.add_argument(
         CHECK, action="store_true", help="exit with the conclusion: 0, 1, 2, or 3"
     )

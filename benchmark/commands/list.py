@@ -1,11 +1,12 @@
 """List what there is to run: methods, presets, datasets or seasons."""
 
 import argparse
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields
 
+from benchmark.core.command_line import JSON, add_format
+from benchmark.core.files import json_text
 from benchmark.papers.printed_tables import as_printed, printed
 from benchmark.scoring.metrics import ALL, METRICS, RECALLED_K
 from benchmark.season.plugins import presets
@@ -14,17 +15,20 @@ from benchmark.season.plugins import presets
 def configure(parser: argparse.ArgumentParser) -> None:
     what = f"{', '.join(LISTS)}; default: list these words"
     parser.add_argument("what", nargs="?", choices=LISTS, help=what)
-    parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
+    add_format(parser)
 
 
 def main(arguments: argparse.Namespace) -> None:
     if arguments.what is None:
         words = list(LISTS)
-        print(json.dumps(words, indent=2) if arguments.json else "\n".join(words))
+        shown = (
+            json_text(words) if arguments.format == JSON else "\n".join(words) + "\n"
+        )
+        print(shown, end="")
         return
     rows = LISTS[arguments.what]()
-    if arguments.json:
-        print(json.dumps(rows, indent=2))
+    if arguments.format == JSON:
+        print(json_text(rows), end="")
         return
     width = max((len(row["name"]) for row in rows), default=0)
     for row in rows:

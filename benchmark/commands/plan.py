@@ -29,6 +29,7 @@ from benchmark.boards import comparisons
 from benchmark.boards.boards import MIN_TEST_QUERIES
 from benchmark.boards.claims import margin_of
 from benchmark.boards.season_boards import read_boards
+from benchmark.core.command_line import JSON, add_format
 from benchmark.core.errors import UserError, entry, listed, suggested
 from benchmark.core.files import json_text
 from benchmark.papers.printed_tables import Part
@@ -42,7 +43,6 @@ from benchmark.stats.significance import Doubt, SeedPart, Z
 from benchmark.stats.verdicts import Rule, power
 
 SEEDS = (1, 2, 3, 5, 10)
-TEXT, JSON = "text", "json"
 MOST_SEEDS = 100  # more are called no number of seeds
 MOST = 10**9  # of anything that is given
 
@@ -112,7 +112,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--power", type=float, default=0.8, metavar="P", help=goal)
     add("--seeds", type=int, nargs="+", metavar="N", help="trainings of each row")
     add("--images", type=int, nargs="+", metavar="N", help="test images")
-    add("--format", choices=(TEXT, JSON), default=TEXT, help="of what is printed")
+    add_format(parser)
     add = parser.add_argument_group("from a season").add_argument
     add("--season", metavar="NAME", help="default: the active one")
     add("--dataset", help="default: the only one")

@@ -19,6 +19,7 @@ from benchmark.boards.boards import Board
 from benchmark.boards.claims import FOLDED
 from benchmark.boards.season_boards import read_boards
 from benchmark.contracts import committed
+from benchmark.core.command_line import JSON, add_format
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import json_text, read_json
 from benchmark.papers.printed_numbers import Rounded
@@ -30,13 +31,11 @@ from benchmark.report.tables import NO_BREAK, Number
 from benchmark.scoring.metrics import METRICS
 from benchmark.season.parameter_files import read_declaration
 
-TEXT, JSON = "text", "json"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("wanted", help="a number, or a paper, table, preset or label")
     form = "of what is printed; json has no results of seasons"
-    parser.add_argument("--format", choices=(TEXT, JSON), default=TEXT, help=form)
+    add_format(parser, form)
 
 
 def main(arguments: argparse.Namespace) -> None:

@@ -5,7 +5,6 @@ the active season sets it, if it does; else with its defaults.
 """
 
 import argparse
-import json
 import re
 import shutil
 import sys
@@ -15,9 +14,9 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from benchmark.core.command_line import alone, lock_of
+from benchmark.core.command_line import JSON, add_format, alone, lock_of
 from benchmark.core.errors import UserError, checked, entry
-from benchmark.core.files import read_json
+from benchmark.core.files import json_text, read_json
 from benchmark.core.names import folds_of, whole_of
 from benchmark.core.records import RECORD, Record, read_record
 from benchmark.data import prepared_tables, results
@@ -65,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--weights-dir", help="folder of pretrained networks and word vectors")
     options = {"action": "append", "default": [], "metavar": "KEY=VALUE"}
     add("--option", **options, help="set an option of the method; may be repeated")
-    add("--json", action="store_true", help="print the whole record, and its costs")
+    add_format(parser, "of what is printed; json: the whole record, and its costs")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -85,10 +84,10 @@ def main(arguments: argparse.Namespace) -> int:
     with alone(lock_of(f"{cell.folder}.run"), f"run {name}"):
         run(params)
         record = read_record(Path(cell.folder))
-    if arguments.json:
+    if arguments.format == JSON:
         costs = results.read_cell_costs(Path(cell.costs), Path(cell.folder, RECORD))
         both = record.model_dump(mode="json") | {"cost": costs.model_dump(mode="json")}
-        print(json.dumps(both, indent=2))
+        print(json_text(both), end="")
     else:
         show(cell, record)
     return 1 if record.status == "failed" else 0

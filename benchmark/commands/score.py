@@ -32,6 +32,7 @@ found" among the first that a tool lists (--not-found VALUE: this value, too).
 
 import argparse
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isfinite
@@ -55,7 +56,9 @@ from benchmark.commands.external_scores import (
 )
 from benchmark.commands.score_report import ScoreReport, write_items, write_ranks
 from benchmark.contracts import datasets
+from benchmark.core.command_line import JSON, add_format
 from benchmark.core.errors import UserError, entry
+from benchmark.core.files import json_text
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
@@ -124,6 +127,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, help="seed of the training; default: 0")
     add("--season", metavar="NAME", help="default: the active one")
     add("--items", type=Path, metavar="FOLDER", help="write the test items there")
+    add_format(parser)
 
 
 def needed_by(option: str) -> str:
@@ -171,14 +175,14 @@ def score_in_season(arguments: argparse.Namespace) -> None:
     row = row_of(params, arguments.dataset, arguments.name, arguments.seed)
     external = score_and_show(arguments, data)
     if "rsum" not in external.result.metrics:
-        print("no row is written: leaderboards need R@10 of every query")
+        tell(arguments, "no row is written: leaderboards need R@10 of every query")
         return
     path = write_row(params, row, data, external, reading_of(arguments))
     replaced = ""
     if row.key in params.brought:
         replaced = ", replacing the row of this name and seed"
-    print(f"{path}: {row.name}, external {external.given}{replaced}")
-    print(f"next: rematch report --season {params.season}, or dvc repro")
+    tell(arguments, f"{path}: {row.name}, external {external.given}{replaced}")
+    tell(arguments, f"next: rematch report {params.season}, or dvc repro")
 
 
 def score_and_show(arguments: argparse.Namespace, data: Prepared) -> External:
@@ -186,8 +190,17 @@ def score_and_show(arguments: argparse.Namespace, data: Prepared) -> External:
     external = evaluate(arguments, data)
     if arguments.out:
         write_ranks(arguments.out, arguments.seed, data, external)
-    ScoreReport(data, external, advice_on_order(arguments)).show()
+    report = ScoreReport(data, external, advice_on_order(arguments))
+    if arguments.format == JSON:
+        print(json_text(report.facts()), end="")
+    else:
+        report.show()
     return external
+
+
+def tell(arguments: argparse.Namespace, line: str) -> None:
+    """Print what was done; beside facts for programs, where they do not read it."""
+    print(line, file=sys.stderr if arguments.format == JSON else sys.stdout)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,36 @@ def measured(
     return sample.mean, *interval
 
 
+@dataclass(frozen=True)
+class Mean:
+    """A mean over queries, or a sum of means, with the ends of its interval over test
+    images."""
+
+    layer: str
+    is_of_folds: bool
+    metric: str
+    value: float
+    low: float
+    high: float
+    # of a recall by a layer of which people judged some pairs: if all others were right
+    at_most: float | None = None
+
+    @property
+    def line(self) -> str:
+        name = METRICS[self.metric].heading
+        ends = f"[{self.low:.2f}, {self.high:.2f}]"
+        line = f"  {name:16} {self.value:6.2f}  {ends}"
+        return line if self.at_most is None else f"{line}, at most {self.at_most:.2f}"
+
+
+def _recalls_of(keys: Sequence[RankKey]) -> list[tuple[RankKey, Metric]]:
+    """The recalls that rsum adds up."""
+    terms = []
+    for key in keys:
+        terms += [(key, METRICS[name]) for name in rsum_terms([key.direction])]
+    return terms
+
+
 class ScoreReport:
     """A result with what its numbers are read against: queries with their clusters,
     and layers of relevance."""
@@ -82,8 +113,8 @@ class ScoreReport:
         print(self.recalls().to_string(index=False))
         for key, ranks in self.ranks.items():
             print(f"{self.gallery(key)}: {key.direction}, {len(ranks)} queries")
-            for line in self.metric_lines(key, ranks):
-                print(line)
+            for mean in self.means(key, ranks):
+                print(mean.line)
         print(f"[low, high]: {SURE} interval over test images")
         print(*self.notes(), sep="\n")
 
@@ -105,26 +136,46 @@ class ScoreReport:
         return pd.DataFrame(rows, columns=["", *heads, f"rsum, {SURE} interval"])
 
     def _recall_row(self, name: str, keys: Sequence[RankKey]) -> list[str]:
-        terms, cells = [], {}
-        for key in keys:
-            for term in rsum_terms([key.direction]):
-                metric = METRICS[term]
-                terms.append((key, metric))
-                if self.is_known(key, metric):
-                    value = self.measured([(key, metric)])[0]
-                    cells[term] = f"{value:.1f}"
+        terms, cells = _recalls_of(keys), {}
+        for key, metric in terms:
+            if self.is_known(key, metric):
+                value = self.measured([(key, metric)])[0]
+                cells[metric.name] = f"{value:.1f}"
         if len(cells) == len(terms):
             value, low, high = self.measured(terms)
             cells["rsum"] = f"{value:.1f} [{low:.1f}, {high:.1f}]"
         return [name, *(cells.get(column, "-") for column in SHOWN)]
 
+    def facts(self) -> dict:
+        """The same as data: every mean over queries, rsum, S and the notes."""
+        split = self.split
+        keys_of: dict[tuple[str, bool], list[RankKey]] = {}
+        means = []
+        for key, ranks in self.ranks.items():
+            keys_of.setdefault((key.layer, key.is_of_folds), []).append(key)
+            means += self.means(key, ranks)
+        for (layer, is_of_folds), keys in keys_of.items():
+            terms = _recalls_of(keys)
+            if all(self.is_known(*term) for term in terms):
+                value, low, high = self.measured(terms)
+                means.append(
+                    Mean(layer, is_of_folds, "rsum", value=value, low=low, high=high)
+                )
+        return {
+            "dataset": self.data.card["title"],
+            "images": len(split.image_rows),
+            "captions": len(split.caption_rows),
+            "means": [asdict(mean) for mean in means],
+            "overlap_s": self.metrics.get("overlap_s"),
+            "notes": list(self.notes()),
+        }
+
     def is_known(self, key: RankKey, metric: Metric) -> bool:
         """Whether the ranks tell the metric: lists end, and may know only the best."""
         return key != RankKey(key.direction) or metric.name in self.metrics
 
-    def metric_lines(self, key: RankKey, ranks: Ranks) -> Iterator[str]:
-        """Every mean over queries with its interval; a recall by a layer of which
-        people judged some pairs, with the most that it may be."""
+    def means(self, key: RankKey, ranks: Ranks) -> Iterator[Mean]:
+        """Every mean over the queries of one direction that is known."""
         has_one_each = bool((ranks.counts == 1).all())
         for declared in (*RANK_METRICS, *ALL_RANKS):
             metric = METRICS.get(f"{key.direction}_{declared.name}")
@@ -135,11 +186,11 @@ class ScoreReport:
             if metric.of_queries is None or repeats_another or not is_known:
                 continue
             value, low, high = self.measured([(key, metric)])
-            line = f"  {metric.heading:16} {value:6.2f}  [{low:.2f}, {high:.2f}]"
+            most = None
             if key.layer in self.partial and declared.name in CUTS:
                 most = self._most(key, CUTS[declared.name])
-                line += f", at most {most:.2f}"
-            yield line
+            of_folds = key.is_of_folds
+            yield Mean(key.layer, of_folds, metric.name, value, low, high, most)
 
     def _most(self, key: RankKey, k: int) -> float:
         """R@K by a layer if all pairs that nobody judged were right, in percent."""

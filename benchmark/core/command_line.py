@@ -28,6 +28,7 @@ BROKEN_PIPE = 141
 MISTAKE = 2  # which the user can correct
 CHECK = "--check"  # of a verb whose status is its answer: 0, 1 or 2
 NO_ANSWER = 3  # the status of such a verb that has none
+TEXT, JSON = "text", "json"  # what a verb prints: sentences, or facts for programs
 # of progress where there is no terminal: seconds, and characters of a line
 LINE_EVERY, LOOK_EVERY, COLUMNS = 15, 1, 79
 Configure = Callable[[argparse.ArgumentParser], None]
@@ -50,6 +51,15 @@ def add_season_first(parser: argparse.ArgumentParser) -> None:
         help="default: the active one",
     )
     either.add_argument("--season", metavar="NAME", help="the season, as an option")
+
+
+def add_format(
+    parser: argparse.ArgumentParser, about: str = "of what is printed"
+) -> None:
+    """The option for the same facts as sentences or as JSON; `--json` is short."""
+    parser.add_argument("--format", choices=(TEXT, JSON), default=TEXT, help=about)
+    short = {"action": "store_const", "const": JSON, "dest": "format"}
+    parser.add_argument("--json", **short, help=f"the same as --format {JSON}")
 
 
 class OneLineParser(argparse.ArgumentParser):
