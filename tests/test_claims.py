@@ -295,6 +295,7 @@ def test_what_blocks_leaves_a_claim_undecided_and_says_why(
     assert (verdict.conclusion, verdict.on_test_set) == ("undecided", "undecided")
     assert (blocking_letters(verdict), verdict.verdicts[0].limit) == (letter, None)
     assert holds(verdict.reason, reason)
+    assert [flag.letter for flag in verdict.flags].count(letter) == 1
 
 
 @pytest.mark.parametrize(("on", "facts"), FREE)

@@ -671,10 +671,16 @@ def biases(compared: Compared) -> tuple[Flag, ...]:
 def claim_flags(
     board: Board, presets: Iterable[str], verdicts: Sequence[Verdict]
 ) -> list[Flag]:
-    """What of a claim's rows, then of each comparison, speaks against trusting it."""
+    """What of a claim's rows, then of each comparison, speaks against trusting it. What
+    blocks a comparison, or favours a side of it, names the rows itself."""
     rows = [board.row(preset) for preset in presets]
+    named = set()
+    for verdict in verdicts:
+        named |= {flag.letter for flag in (*verdict.biases, verdict.blocked) if flag}
     flags = []
-    for kind in filter(attrgetter("warns"), FLAGS):
+    for kind in FLAGS:
+        if not kind.warns or kind.letter in named:
+            continue
         titles = [row.title for row in rows if has_flag(board, row, kind)]
         if titles:
             flags.append(kind.flag("; ".join(titles)))
