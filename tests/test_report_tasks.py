@@ -379,7 +379,7 @@ def test_images_of_phrases_stand_where_they_may_be_published_and_else_stay_here(
     assert numbers[6:] == ["12", "13", "14", "15"]  # missed: the last four of sixteen
     assert not list((FOLDER / "figures").glob("phrases-phrases*"))
     assert list((FOLDER / "local/phrases").glob("phrases-phrases.*"))
-    assert "(../local/phrases.md)" in page("datasets/phrases.md")
+    assert "/local/phrases.md`" in page("datasets/phrases.md")
     for path, data in contents(FOLDER).items():
         assert "/local/" in path or b"phrases phrase" not in data, path
 

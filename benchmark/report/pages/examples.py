@@ -54,11 +54,12 @@ def example_sections(
         write_text(folder / name, head + "\n".join(sections.values()))
     except (UserError, OSError) as error:
         print(f"rematch: no local gallery of {board.dataset}: {error}", file=sys.stderr)
-    link = (
-        f"The images of this dataset may not be published here. `rematch report` makes the page "
-        f"[local/{name}](../local/{name}) on a machine that has them."
+    # no link: it would lead nowhere from the committed page
+    where = (
+        "The images of this dataset may not be published here. On a machine that has "
+        f"them, `rematch report` shows them in `{(folder / name).as_posix()}`."
     )
-    return dict.fromkeys(tasks, link)
+    return dict.fromkeys(tasks, where)
 
 
 @dataclass(frozen=True)
