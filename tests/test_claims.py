@@ -630,15 +630,15 @@ BOTH = [Trial(options={"rate": 1, "epochs": 3}, **TRIED)]
         ("mn", {"a": RATE}, "", "H", ["b had no trials"]),
         # those of any preset of a method
         ("mn", {"c": RATE}, "", "H", ["b had no trials"]),
-        # no epochs: needs none
-        ("mn", {"a": RATE}, "b", "", ["a: 1 trials (rate)", "b: no trials"]),
+        # a closed form has options to try, too
+        ("mn", {"a": RATE}, "b", "H", ["b had no trials"]),
         ("mn", {}, "", "", []),
         ("mn", {}, "b", "", []),
         ("mn", {"a": RATE, "b": RATE}, "", "", []),
         (
             "mn",
             {"a": BOTH, "c": RATE, "b": RATE},
-            *("", "", ["a: 2 trials (epochs, rate)", "b: 1 trials (rate)"]),
+            *("", "", ["a: 2 trials (epochs, rate)", "b: 1 trial (rate)"]),
         ),
     ],
 )

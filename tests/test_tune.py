@@ -14,6 +14,7 @@ from benchmark.commands import tune
 from benchmark.report.pages import dataset_tables
 from benchmark.season import tuning
 from benchmark.season.parameters import Cell
+from benchmark.train import __main__ as train
 from seasons import params_of
 
 FILE = Path("seasons/test/tuning.csv")
@@ -87,12 +88,25 @@ def test_a_trial_that_fails_leaves_nothing(capsys, preset, option):
     assert everything() == before
 
 
-def test_a_closed_form_is_refused_before_it_is_fitted(capsys, monkeypatch):
-    monkeypatch.delattr(tune, "train_cell")
-    before = everything()
-    with refused("preset cca", "with epochs", "none", "another preset"):
-        tried("embedding_size=4", preset="cca")
-    assert everything() == before
+def test_a_closed_form_is_validated_as_it_was_fitted(capsys, monkeypatch):
+    said, recalls = [], train.recalls
+
+    def of_validation(*given) -> dict[str, float]:
+        metrics = recalls(*given)
+        said.append(metrics["rsum"])
+        return metrics
+
+    monkeypatch.setattr(train, "recalls", of_validation)
+    rows = []
+    for ridge in (0.001, 100.0):
+        said.clear()
+        tried(f"regulariser={ridge}", preset="cca")
+        assert len(set(said)) == 1  # as it was fitted, and loaded
+        rows.append(f"tiny,cca,regulariser={ridge},0,{said[0]:.1f}")
+    line = "cca regulariser=0.001: closed form, rsum "
+    assert capsys.readouterr().out.startswith(line)
+    assert FILE.read_text().splitlines()[1:] == rows
+    assert rows[0].split(",")[-1] != rows[1].split(",")[-1]
 
 
 def test_what_was_tried_is_not_tried_again(capsys, monkeypatch):

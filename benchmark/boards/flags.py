@@ -278,17 +278,14 @@ def unequal_settings(compared: Compared) -> Flag | None:
 
 
 def _untried(compared: Compared) -> Flag | None:
-    """One of two methods had no trial, and has epochs to be tried."""
+    """One of two methods had no trial."""
     if not compared.is_of_two or compared.is_of_times:
         return None
     board, methods = compared.board, {row.method for row in compared.rows}
     untried = [row for row in compared.rows if not _trials_of_method(board, row)]
     if len(methods) == 1 or len(untried) != 1:
         return None
-    (row,) = untried
-    if not any(outcome.record.history for outcome in row.played):
-        return None
-    because = f"{row.title} had no trials on validation, its opponent had"
+    because = f"{untried[0].title} had no trials on validation, its opponent had"
     return unlike_trials.flag(because, compared.favoured_against(untried))
 
 
@@ -314,7 +311,8 @@ def _trials_text(board: Board, row: Row) -> str:
     if not trials:
         return "no trials"
     names = sorted({*chain.from_iterable(trial.options for trial in trials)})
-    return f"{len(trials)} trials ({', '.join(names)})"
+    count = "1 trial" if len(trials) == 1 else f"{len(trials)} trials"
+    return f"{count} ({', '.join(names)})"
 
 
 def _trials_of_method(board: Board, row: Row) -> list[Trial]:

@@ -16,10 +16,8 @@ from benchmark.commands.run import options_of
 from benchmark.core import numerics
 from benchmark.core.command_line import alone, lock_of
 from benchmark.core.errors import UserError, entry
-from benchmark.core.files import read_json, remove
+from benchmark.core.files import remove
 from benchmark.core.names import fold_of
-from benchmark.scoring import checkpoints
-from benchmark.scoring.checkpoints import OF_A_METHOD
 from benchmark.season import tuning
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import CELLS, Cell, Option, Params
@@ -58,7 +56,7 @@ def main(arguments: argparse.Namespace) -> None:
     folder = f"{CELLS}/run/{cell.dataset}/{name}/{cell.seed}"  # files of its own
     changes = {"options": cell.options | options, "folder": folder}
     trial_cell = cell.model_copy(update=changes)
-    check_recipe(trial_cell)
+    ConfiguredMethod.of(trial_cell)  # refuses options that the method does not have
     numerics.require(cell.numerics, cell.threads)
     title = f"{cell.preset} {tuning.written(options)}"
     trials = tuning.read_trials(params.season)
@@ -80,33 +78,17 @@ def main(arguments: argparse.Namespace) -> None:
                 with suppress(OSError):  # other trials are in the folder
                     remove(Path(file))
                     os.removedirs(Path(file).parent)
-    print(f"{title}: epoch {trial.epoch}, rsum {trial.val_rsum:.1f}")
+    kept = f"epoch {trial.epoch}" if trial.epoch else "closed form"
+    print(f"{title}: {kept}, rsum {trial.val_rsum:.1f}")
     if not trials:
         print(f"next: rematch season {params.season}; then its report reads the trials")
 
 
-def check_recipe(cell: Cell) -> None:
-    """Raise UserError for options that the method does not have, and for a preset without
-    epochs from which validation could choose."""
-    method = ConfiguredMethod.of(cell)
-    try:
-        phases = method.module.recipe(method.config)
-    except OF_A_METHOD:
-        return  # the training reports what the recipe raises
-    if not sum(phase.epochs for phase in phases):
-        raise UserError(
-            f"preset {cell.preset}",
-            expected="a recipe with epochs, of which validation chooses one",
-            found="none",
-            do="tune another preset",
-        )
-
-
 def run_trial(params: Params, cell: Cell, options: dict[str, Option]) -> Trial:
-    """Train, and read what validation says of the best epoch. Raises UserError for a
-    training that did not come to its end."""
-    train_cell(params, cell)
-    checkpoint = checkpoints.load(Path(cell.checkpoint))
+    """Train, and note what validation says of the best epoch, or of a closed form.
+    Raises UserError for a training that did not come to its end."""
+    training = train_cell(params, cell)
+    checkpoint = training.checkpoint
     if checkpoint.status != "ok":
         raise UserError(
             f"preset {cell.preset}",
@@ -114,12 +96,10 @@ def run_trial(params: Params, cell: Cell, options: dict[str, Option]) -> Trial:
             found=checkpoint.reason,
             do="try other options",
         )
-    history = read_json(Path(cell.history))["history"]
-    rsum = history["val_rsum"][history["epoch"].index(checkpoint.epoch)]
     return Trial(
         dataset=cell.dataset,
         preset=cell.preset,
         options=options,
-        epoch=checkpoint.epoch,
-        val_rsum=round(rsum, 1),
+        epoch=checkpoint.epoch or 0,
+        val_rsum=round(training.val_rsum, 1),
     )

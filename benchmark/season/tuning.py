@@ -3,7 +3,7 @@
 dataset   of the season
 preset    that was trained
 options   those that the trial set otherwise: "epochs=20 learning_rate=0.0005"
-epoch     the best one by validation, from 1
+epoch     the best one by validation, from 1; 0: a closed form has none
 val_rsum  its rsum on validation, one digit behind the point
 """
 

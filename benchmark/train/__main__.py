@@ -50,11 +50,13 @@ def main(arguments: argparse.Namespace) -> None:
     train_cell(params, cell)
 
 
-def train_cell(params: Params, cell: Cell) -> None:
+def train_cell(params: Params, cell: Cell) -> "Training":
     """Train a cell; write its checkpoint and, beside it, its history, and elsewhere
-    what it cost. A cell whose dataset lacks what its method takes, one whose loss
-    diverges and one whose method raises leave a checkpoint that says so. A training of
-    the same identity that was killed is resumed.
+    what it cost. Returns how it ended.
+
+    A cell whose dataset lacks what its method takes, one whose loss diverges and one
+    whose method raises leave a checkpoint that says so. A training of the same identity
+    that was killed is resumed.
     """
     data = prepared_tables.read(cell.dataset)
     with alone(lock_of(cell.folder), f"train {cell.key}"):
@@ -84,6 +86,7 @@ def train_cell(params: Params, cell: Cell) -> None:
         # not before all of it is there
         shutil.rmtree(scratch.parent, ignore_errors=True)
         checkpoints.log_failure(cell.key, checkpoint.status, checkpoint.reason)
+        return training
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ class Training:
     checkpoint: Checkpoint
     progress: Progress = field(default_factory=Progress)
     starts_alike: bool = False  # with every seed, from the same weights
+    val_rsum: float | None = None  # of the weights that are kept; None of a failure
 
 
 def _scratch(cell: Cell, identity: dict, device: torch.device) -> Path:
@@ -169,7 +173,8 @@ def _trained(
         epoch=run.selected(),
         **failure,
     )
-    return Training(checkpoint, run.progress, starts_alike)
+    val_rsum = None if failure else run.val_rsum
+    return Training(checkpoint, run.progress, starts_alike, val_rsum)
 
 
 def _failure_of(

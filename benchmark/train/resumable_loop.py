@@ -122,18 +122,21 @@ class Run:
         """Raise RefusedError if a model that is loaded from `best_state` has another
         validation rsum than the trained one: then part of what it learned is in neither
         a parameter nor a buffer."""
-        selected = self.selected()
-        if selected is None:  # no epochs, as for a fit in closed form
-            trained = self._validate(self.model, 0)["rsum"]
-        else:
-            trained = self.progress.history[selected - 1]["val_rsum"]
         loaded = self._validate(model, 0)["rsum"]
-        if abs(loaded - trained) > RSUM_TOLERANCE:
+        if abs(loaded - self.val_rsum) > RSUM_TOLERANCE:
             raise RefusedError(
                 f"a model that is loaded from the checkpoint has validation rsum "
-                f"{loaded:.1f}, the trained one had {trained:.1f}; scores must follow "
-                f"from parameters and buffers"
+                f"{loaded:.1f}, the trained one had {self.val_rsum:.1f}; scores must "
+                f"follow from parameters and buffers"
             )
+
+    @cached_property
+    def val_rsum(self) -> float:
+        """Validation rsum, in percent, of the weights that `play` kept."""
+        selected = self.selected()
+        if selected is None:  # no epochs, as for a fit in closed form
+            return self._validate(self.model, 0)["rsum"]
+        return self.progress.history[selected - 1]["val_rsum"]
 
     def selected(self) -> int | None:
         """The epoch whose weights are kept, counted from 1; None before the first one

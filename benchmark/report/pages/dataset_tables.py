@@ -64,7 +64,7 @@ def tuning(params: Declaration, board: Board) -> Table:
         line = {
             "preset": title_of(trial.preset),
             "options": written(trial.options),
-            "epoch kept": trial.epoch,
+            "epoch kept": trial.epoch or None,
             "rsum": Number(value=trial.val_rsum),
             "taken": "yes" if is_taken else "",
         }
