@@ -620,6 +620,23 @@ RATE = [Trial(options={"rate": 1}, **TRIED)]
 BOTH = [Trial(options={"rate": 1, "epochs": 3}, **TRIED)]
 
 
+def test_settings_that_do_not_suit_the_untried_row_favour_the_other(claimed):
+    early = pd.DataFrame({"epoch": range(1, 9), "val_rsum": [9.0, *[8.0] * 7]})
+    late = early.assign(val_rsum=range(8))
+    for levels, history, letter, conclusion in (
+        ((12, 10), early, "H", "undecided"),
+        ((10, 12), early, "", "reversed"),  # against the row that was tried
+        ((12, 10), late, "", "holds"),
+    ):
+        rows = [
+            fed(name, of, method="m", history=curve)
+            for name, of, curve in zip("ab", levels, (late, history), strict=True)
+        ]
+        (verdict,) = claimed(replace(board(*rows), tried={"a": RATE}), claim("a", "b"))
+        assert (verdict.conclusion, blocking_letters(verdict)) == (conclusion, letter)
+        assert "H" in [flag.letter for flag in verdict.flags]
+
+
 @pytest.mark.parametrize(
     ("methods", "tried", "untrained", "blocked", "told"),
     [

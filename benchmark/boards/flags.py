@@ -277,23 +277,40 @@ def unequal_settings(compared: Compared) -> Flag | None:
     return unequal_settings.flag(because, side) if favoured else None
 
 
-def _untried(compared: Compared) -> Flag | None:
-    """One of two methods had no trial."""
+def _one_was_tried(compared: Compared) -> Flag | None:
     if not compared.is_of_two or compared.is_of_times:
         return None
-    board, methods = compared.board, {row.method for row in compared.rows}
+    first, second = compared.rows
+    return _unsuited(compared) if first.method == second.method else _untried(compared)
+
+
+def _untried(compared: Compared) -> Flag | None:
+    """One of two methods had no trial."""
+    board = compared.board
     untried = [row for row in compared.rows if not _trials_of_method(board, row)]
-    if len(methods) == 1 or len(untried) != 1:
+    if len(untried) != 1:
         return None
     because = f"{untried[0].title} had no trials on validation, its opponent had"
     return unlike_trials.flag(because, compared.favoured_against(untried))
 
 
-@flag_kind("H", "unlike trials", by="caution", remedy="equal trials", bias=_untried)
+def _unsuited(compared: Compared) -> Flag | None:
+    """One of two rows of a method had trials, whose settings do not suit the other."""
+    untried = [row for row in compared.rows if row.preset not in compared.board.tried]
+    if len(untried) != 1 or not has_flag(compared.board, untried[0], best_early):
+        return None
+    settings = "at settings that were tried on its opponent alone"
+    because = f"{untried[0].title} was best early, {settings}"
+    return unlike_trials.flag(because, compared.favoured_against(untried))
+
+
+@flag_kind(
+    "H", "unlike trials", by="caution", remedy="equal trials", bias=_one_was_tried
+)
 def unlike_trials(compared: Compared) -> str:
     """How often, and with which options, each of two methods was tried on validation;
     of one method's rows, which of them its settings were tried on."""
-    if not compared.is_of_two or _untried(compared):
+    if not compared.is_of_two or _one_was_tried(compared):
         return ""
     board, (first, second) = compared.board, compared.rows
     if first.method == second.method:
