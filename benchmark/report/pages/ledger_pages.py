@@ -9,7 +9,7 @@ from benchmark.boards import flags
 from benchmark.boards.boards import MIN_TEST_QUERIES
 from benchmark.boards.claim_ledger import LedgerRow, untested_for
 from benchmark.boards.claims_file import (
-    ClaimEntry,
+    ByLayer,
     Leader,
     Measured,
     RowEntry,
@@ -20,7 +20,6 @@ from benchmark.boards.grades import (
     FAILING,
     HOLDING,
     MARKS,
-    Finding,
     Grade,
     PooledPart,
 )
@@ -118,7 +117,6 @@ def ledger_page(
         # where tests on photographs were made, the highest level first
         places=sorted(places, key=places.__getitem__, reverse=True),
         brought=brought,
-        verdicts_by_grade=verdicts_by_grade(),
         best_rows=best_rows(seasons),
         leaders=leaders(seasons),
         gains=gains(seasons),
@@ -128,14 +126,6 @@ def ledger_page(
         untested=Counter(map(untested_for, untested)),
         untested_for=untested_for,
     )
-
-
-def verdicts_by_grade() -> dict[Grade, list[Conclusion]]:
-    """Which verdicts count as which of the grades that fail."""
-    of_grades = {}
-    for grade in FAILING:
-        of_grades[grade] = [each for each in FAILED if MARKS[each] == grade.mark]
-    return of_grades
 
 
 def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
@@ -315,52 +305,39 @@ def gains(seasons: Sequence[SeasonClaims]) -> Table:
     return Table.of("Gains", lines)
 
 
-@dataclass(frozen=True)
-class Change:
-    """A verdict that a layer of relevance changes."""
-
-    claim: Claim
-    layer: str
-    own: Conclusion  # by the captions' own images
-    here: Conclusion  # by the layer
-
-
 @dataclass(frozen=True, kw_only=True)
 class LayerChanges:
-    """What the layers of relevance of a dataset change."""
+    """What the layers of relevance of a dataset change for claims of papers."""
 
     season: str
     data: Measured
     layers: list[str]
-    judged: list[ClaimEntry]  # the claims that a layer tells
-    changed: list[Change]
+    judged: int  # claims that a layer tells
+    changed: list[tuple[Claim, str, ByLayer]]  # with the name of the layer
 
 
-def layer_changes(seasons: Sequence[SeasonClaims]) -> list[LayerChanges]:
-    """What layers of relevance change for claims of papers, by dataset."""
-    listed = []
+def layer_changes(seasons: Sequence[SeasonClaims]) -> Iterator[LayerChanges]:
+    """By dataset, of those with such layers."""
+    claims = {}
+    for name, paper in papers().items():
+        claims |= {(name, claim.id): claim for claim in paper.claims}
     for season, data in _measured(seasons):
-        judged, changed, layers = [], [], {}
-        for entry in data.claims:
-            paper = papers().get(entry.paper)
-            claims = {claim.id: claim for claim in paper.claims} if paper else {}
-            if entry.id not in claims or not entry.layers:
-                continue
-            judged.append(entry)
+        told = [entry for entry in data.claims if entry.layers]
+        told = [entry for entry in told if (entry.paper, entry.id) in claims]
+        layers, changed = {}, []
+        for entry in told:
             layers |= entry.layers
-            for layer, (own, here, is_changed) in entry.layers.items():
-                if is_changed:
-                    changed.append(Change(claims[entry.id], layer, own, here))
-        if judged:
-            of_data = LayerChanges(
+            for layer, verdict in entry.layers.items():
+                if verdict.is_changed:
+                    changed.append((claims[entry.paper, entry.id], layer, verdict))
+        if told:
+            yield LayerChanges(
                 season=season.season,
                 data=data,
                 layers=list(layers),
-                judged=judged,
+                judged=len(told),
                 changed=changed,
             )
-            listed.append(of_data)
-    return listed
 
 
 def _measured(
@@ -443,58 +420,52 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
 
 def evidence_table(row: LedgerRow) -> Table:
     """A line per part over all set-ups; then one per finding, and of a claim with
-    several parts one for each."""
+    several parts one for each. What would decide a pooled finding is said above it."""
     lines = []
     parts = row.graded.parts if row.graded else ()
     for part in parts:
-        name = "all set-ups"
+        name, verdict = "all set-ups", part.verdict
         if len(parts) > 1:
-            name += f": {part.verdict.comparison.names}"
-        line = {"test": name, "verdict": part.verdict.conclusion}
-        line |= _columns(row.claim, part.verdict)
+            name += f": {verdict.comparison.names}"
+        line = _line(row, name, verdict.conclusion, verdict, NOT_KNOWN)
         line[DIFFERENCE] = _pooled_difference(part)
-        line[OPEN] = line[OPEN] or _open_part(row, part)
+        line[OPEN] = _open_part(row, part) or line[OPEN]
         lines.append(line)
     for finding in row.findings + row.alike:
-        lines += _finding_lines(finding, is_pooled=finding in row.photographs)
+        open_by = of_parts = SEE_ALL if finding in row.photographs else NOT_KNOWN
+        verdicts = list(finding.alone.values())
+        remedy = needs(verdicts, finding.decisive) if finding.is_drawn else ""
+        if remedy:
+            open_by, of_parts = remedy, SEE_ABOVE
+        only = verdicts[0] if len(verdicts) == 1 else None
+        lines.append(_line(row, finding.place, finding.conclusion, only, open_by))
+        for verdict in () if only else verdicts:
+            name = f"{INDENT}{verdict.comparison.names}"
+            lines.append(_line(row, name, verdict.conclusion, verdict, of_parts))
     return Table.of("Tests", lines)
 
 
-def _columns(claim: Claim, verdict: Verdict | None) -> dict:
-    """As verdict_columns; the metric says so if less of it is better."""
-    columns = verdict_columns(verdict)
-    if verdict and quantity(claim.parts[verdict.part].metric).less_is_better:
-        columns["metric"] += " (smaller is better)"
-    return columns
+def _line(
+    row: LedgerRow,
+    name: str,
+    conclusion: Conclusion,
+    verdict: Verdict | None,
+    open_by: str,
+) -> dict:
+    """A test on a claim; the metric says so if less of it is better."""
+    line = {"test": name, "verdict": conclusion, **verdict_columns(verdict)}
+    if verdict and quantity(row.claim.parts[verdict.part].metric).less_is_better:
+        line["metric"] += " (smaller is better)"
+    return line | {OPEN: open_by if conclusion == UNDECIDED else ""}
 
 
 def _open_part(row: LedgerRow, part: PooledPart) -> str:
-    """What would decide a part over all set-ups, where no number of trainings is known
-    to."""
-    is_open = part.verdict.conclusion == UNDECIDED
-    words = part.verdict.remedy if is_open else ""
+    """What would decide a part over all set-ups; "" where that is not known, or it is
+    decided."""
+    verdict = part.verdict
+    if verdict.limit:
+        return decided_by(verdict.limit)
+    is_open = verdict.conclusion == UNDECIDED
     if part is row.graded.decisive or (is_open and row.grade == Grade.OUT_OF_REACH):
-        words = needed(row)
-    return words or (NOT_KNOWN if is_open else "")
-
-
-def _finding_lines(finding: Finding, is_pooled: bool) -> list[dict]:
-    """A finding, then its parts; what would decide a pooled one is said above it."""
-    verdicts, open_by = list(finding.alone.values()), ""
-    if finding.is_drawn:
-        open_by = needs(verdicts, finding.decisive)
-    elsewhere = SEE_ALL if is_pooled else NOT_KNOWN
-    only = verdicts[0] if len(verdicts) == 1 else None
-    line = {"test": finding.place, "verdict": finding.conclusion}
-    line |= _columns(finding.claim, only)
-    is_open = finding.conclusion == UNDECIDED
-    line[OPEN] = open_by or (elsewhere if is_open else "")
-    lines = [line]
-    for verdict in () if only else verdicts:
-        name = f"{INDENT}{verdict.comparison.names}"
-        line = {"test": name, "verdict": verdict.conclusion}
-        line |= _columns(finding.claim, verdict)
-        is_open = verdict.conclusion == UNDECIDED
-        line[OPEN] = (SEE_ABOVE if open_by else elsewhere) if is_open else ""
-        lines.append(line)
-    return lines
+        return needed(row)
+    return verdict.remedy if is_open else ""
