@@ -15,7 +15,6 @@ import argparse
 import json
 import re
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -193,17 +192,18 @@ def lasting(hours: float) -> str:
 
 def links_into(written: Sequence[dict]) -> Links:
     """Where the ledger leads on the first page of several seasons."""
-    seasons, claims, layers = {}, {}, defaultdict(str)
+    page, layers = "index.html", {}
     for season in written:
         name = season["season"]
-        page = f"{name}/index.html"
-        seasons[name] = page
-        claims[name] = f"{page}#claims"
         for board in season["boards"]:
-            of_dataset = (name, board["dataset"])
-            if board["layer"] and of_dataset not in layers:
-                layers[of_dataset] = page + address_of(board, "leaderboard")
-    return Links(seasons=seasons, claims=claims, layers=layers)
+            if board["layer"]:
+                rows = f"{name}/{page}{address_of(board, 'leaderboard')}"
+                layers.setdefault((name, board["dataset"]), rows)
+    return Links(
+        front=page,
+        claims=f"{page}#claims",
+        layers=lambda *of_dataset: layers.get(of_dataset, ""),
+    )
 
 
 def html_of(text: str) -> str:

@@ -1,9 +1,8 @@
 """The page over all seasons: the ledger of claims. Imports no torch."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from benchmark.boards import flags
 from benchmark.boards.boards import MIN_TEST_QUERIES
@@ -51,46 +50,33 @@ NOT_KNOWN, SEE_ABOVE, SEE_ALL = "not known", "see above", "see all set-ups"
 class Links:
     """Where the ledger leads to; "" of what is not there."""
 
-    seasons: Mapping[str, str]  # the first page of each
-    claims: Mapping[str, str]  # those of each season
-    # (season, dataset) -> its rows by further layers of relevance
-    layers: Mapping[tuple[str, str], str]
+    front: str  # the first page of a season, in its folder
+    claims: str  # of a season, in its folder
+    # of a season and a dataset, its rows by further layers of relevance
+    layers: Callable[[str, str], str]
     docs: str = ""  # the folder of the documentation
     records: str = ""
     fidelity: str = ""
 
-    @classmethod
-    def of_reports(cls, seasons: Sequence[SeasonClaims]) -> Self:
-        """From reports/README.md."""
-        names, layers = [season.season for season in seasons], {}
-        for season, data in _measured(seasons):
-            page = f"{season.season}/datasets/{data.dataset}-relevance.md"
-            layers[season.season, data.dataset] = page
-        return cls(
-            seasons={name: f"{name}/README.md" for name in names},
-            claims={name: f"{name}/claims.md" for name in names},
-            layers=layers,
-            docs="../docs/",
-            records="records.md",
-            fidelity="fidelity.md",
-        )
 
-
-@dataclass(frozen=True)
-class BroughtClaim:
-    """A claim on results that others brought."""
-
-    statement: str  # in their words; "": none
-    sentences: list[str]  # what became of it, the verdict first
+IN_REPORTS = Links(
+    front="README.md",
+    claims="claims.md",
+    layers="{}/datasets/{}-relevance.md".format,
+    docs="../docs/",
+    records="records.md",
+    fidelity="fidelity.md",
+)
 
 
 @dataclass(frozen=True)
 class BroughtClaims:
-    """Those of one file."""
+    """Claims of a file on results that others brought."""
 
     name: str  # of its folder in results/claims/
     title: str
-    claims: list[BroughtClaim]
+    # in their words, "" without any; what became of it, the verdict first
+    claims: list[tuple[str, list[str]]]
 
 
 def ledger_page(
