@@ -196,7 +196,7 @@ def _unjudged_verdict(
     else:
         known = of_paper if KINDS[part.kind].needs_printed else printed
         margin = margin_of(part, known, is_half, level)
-    compared = flags.Compared.of(board, comparison, claim=claim)
+    compared = flags.Compared(board=board, comparison=comparison, claim=claim)
     return Verdict(
         comparison=comparison,
         rule=Rule(kind=KINDS[part.kind], margin=margin),

@@ -133,7 +133,7 @@ def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Ju
         advice = "choose other presets, or another metric"
         raise UserError(", ".join(names), expected, "none", advice)
     is_half = len(board.ways) == 1
-    compared = flags.Compared.of(board, comparison)
+    compared = flags.Compared(board=board, comparison=comparison)
     verdict = Verdict(
         comparison=comparison,
         rule=_rule(question, metric, comparison, is_half),

@@ -294,8 +294,8 @@ def of_each_row(board: Board) -> Table:
         for flag in flags.row_flags(board, row):
             kind = flags.BY_LETTER[flag.letter]
             is_harmless = kind is flags.few_seeds and is_known
-            if kind.no_verdict_against and not is_harmless:
-                blocking.append(kind.no_verdict_against)
+            if kind.remedy and not is_harmless:
+                blocking.append(kind.against or f"any row ({kind.name})")
             elif kind.letter not in of_all:
                 warnings.append(kind.name)
         has_other_encoder = flags.has_flag(board, row, other_encoder)
