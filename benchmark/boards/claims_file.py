@@ -246,9 +246,8 @@ class Leader(Strict):
             heading = f"rsum of {board.ways[0]} alone"
         places = []
         for row, of_row, ends in zip(board.ranked, rivals, ranks, strict=True):
-            of_both = comparisons.interval(board, row, metric)
-            of_images = comparisons.interval_over_images(board, row, metric)
-            low, high = of_both or of_images or (None, None)
+            interval, is_of_these = comparisons.known_interval(board, row, metric)
+            low, high = interval or (None, None)
             row_flags = flags.row_flags(board, row)
             place = RowEntry(
                 title=row.title,
@@ -257,7 +256,7 @@ class Leader(Strict):
                 ranks=ends,
                 low=low,
                 high=high,
-                is_of_these_trainings=of_both is None and low is not None,
+                is_of_these_trainings=is_of_these,
                 flags={flags.NAMES[flag.letter]: flag.sentence for flag in row_flags},
             )
             places.append(place)

@@ -39,7 +39,7 @@ from benchmark.boards.claims_file import (
     read_seasons,
     rounded,
 )
-from benchmark.boards.comparisons import compare, interval, interval_over_images
+from benchmark.boards.comparisons import compare, known_interval
 from benchmark.boards.grades import FAILING, HOLDING, Grade
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
@@ -506,10 +506,9 @@ def row_data(
     members = [member for member, _ in fuse.members] if fuse else []
     intervals = {}  # metric -> low, high, whether it is of these trainings only
     for metric in (*metrics, "overlap_s") if row.played else ():
-        ends = interval(board, row, metric)
-        of_images = ends or interval_over_images(board, row, metric)
-        if of_images:
-            intervals[metric] = [*map(rounded, of_images), ends is None]
+        ends, is_of_these = known_interval(board, row, metric)
+        if ends:
+            intervals[metric] = [*map(rounded, ends), is_of_these]
     return {
         "preset": row.preset,
         "title": row.title,

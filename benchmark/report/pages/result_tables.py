@@ -451,11 +451,8 @@ def interval_of(
 ) -> Number | None:
     """The interval of a row for other images and other trainings. Where nothing is
     known of other trainings it is over the test images only, and has a dagger."""
-    ends = comparisons.interval(board, row, metric)
-    note = ""
-    if ends is None:
-        ends = comparisons.interval_over_images(board, row, metric)
-        note = DAGGER
+    ends, is_of_these = comparisons.known_interval(board, row, metric)
+    note = DAGGER if is_of_these else ""
     return ends and Number(low=ends[0], high=ends[1], note=note, form=f".{decimals}f")
 
 
