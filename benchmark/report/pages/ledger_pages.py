@@ -180,13 +180,9 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
 
 
 def pooled_difference(row: LedgerRow) -> Number | None:
-    """On the part that decides, over all set-ups; None where it has no grade."""
-    return _pooled_difference(row.graded.decisive) if row.graded else None
-
-
-def _pooled_difference(part: PooledPart) -> Number | None:
-    """None where no set-up can judge it."""
-    return difference(part.verdict.comparison) if part.set_ups else None
+    """On the part that decides, over all set-ups; None where none can judge it."""
+    is_judged = row.graded and row.graded.decisive.set_ups
+    return difference(row.decisive.comparison) if is_judged else None
 
 
 # What would decide a claim ------------------------------------------------------------
@@ -354,7 +350,6 @@ class BestRow:
 
     @property
     def is_rivalled(self) -> bool:
-        """Whether rows are compared, and some are not significantly different."""
         return self.leader.is_compared and bool(self.alike)
 
 
@@ -367,11 +362,11 @@ def best_rows(seasons: Sequence[SeasonClaims]) -> list[BestRow]:
             for place in leader.places:
                 if place in (leader.best, leader.fair):
                     listed.append(BestRow(season, data, leader, place))
-    return sorted(listed, key=lambda best: (best.data.is_drawn, -_highest(best.data)))
 
+    def place_of(best: BestRow) -> tuple[bool, float]:
+        return best.data.is_drawn, -max(of.best.mean for of in best.data.leaders)
 
-def _highest(data: Measured) -> float:
-    return max(leader.best.mean for leader in data.leaders)
+    return sorted(listed, key=place_of)
 
 
 def leaders(seasons: Sequence[SeasonClaims]) -> Table:
@@ -414,7 +409,7 @@ def evidence_table(row: LedgerRow) -> Table:
         if len(parts) > 1:
             name += f": {verdict.comparison.names}"
         line = _line(row, name, verdict.conclusion, verdict, NOT_KNOWN)
-        line[DIFFERENCE] = _pooled_difference(part)
+        line[DIFFERENCE] = line[DIFFERENCE] if part.set_ups else None
         line[OPEN] = _open_part(row, part) or line[OPEN]
         lines.append(line)
     for finding in row.findings + row.alike:
