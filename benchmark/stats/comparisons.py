@@ -17,6 +17,7 @@ presets whose trainings are all the same, such as CCA. docs/statistics.md says w
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -319,6 +320,11 @@ class Comparison:
         """Images and features; None where one is not known."""
         is_known = self.images and self.features
         return (self.images, self.features) if is_known else None
+
+    @property
+    def level(self) -> float | None:
+        """The better mean; None of one thing alone."""
+        return max(fmean(self.firsts), fmean(self.seconds)) if self.second else None
 
     @property
     def names(self) -> str:
