@@ -237,13 +237,12 @@ class Leader(Strict):
     @classmethod
     def of(cls, board: Board) -> Self:
         """Of a board of one task."""
-        rivals = comparisons.rivals(board)
-        ranks = comparisons.rank_intervals(board)
         task = board.ranked[0].task
         metric = RANKED_BY[task]
         heading = quantity(metric).heading
         if metric == "rsum" and len(board.ways) == 1:
             heading = f"rsum of {board.ways[0]} alone"
+        rivals, ranks = comparisons.rivals(board), comparisons.rank_intervals(board)
         places = []
         for row, of_row, ends in zip(board.ranked, rivals, ranks, strict=True):
             interval, is_of_these = comparisons.known_interval(board, row, metric)
@@ -431,9 +430,8 @@ def evidence(boards: Sequence[Board]) -> pd.DataFrame:
                 if noise is not None and test.is_counted:
                     name = column(test.paper, test.claim.id, verdict.part)
                     columns[name] = pd.Series(noise, dtype=np.float32)
-        table = pd.DataFrame(columns)
-        table.insert(0, "dataset", board.dataset)
-        tables.append(table)
+        if columns:
+            tables.append(pd.DataFrame({"dataset": board.dataset} | columns))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -301,7 +301,6 @@ def unlike_trials(compared: Compared) -> str:
 
 
 def _trials_text(board: Board, row: Row) -> str:
-    """How many, and of which options."""
     trials = _trials_of_method(board, row)
     if not trials:
         return "no trials"

@@ -123,12 +123,10 @@ class PooledPart:
 
     @property
     def holding(self) -> int:
-        """How many set-ups say, each alone, that the claim holds."""
         return self.alone.count(Conclusion.HOLDS)
 
     @property
     def failing(self) -> int:
-        """How many say that it fails."""
         return sum(conclusion in FAILED for conclusion in self.alone)
 
     @property

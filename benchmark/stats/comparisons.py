@@ -333,7 +333,6 @@ class Comparison:
 
     @property
     def trainings(self) -> tuple[int, int]:
-        """Runs of the first and of the second."""
         return len(self.firsts), len(self.seconds)
 
 

@@ -119,9 +119,9 @@ def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
     a number for one, and the best row, on photographs."""
     of_papers = {}  # paper -> grade -> rows, first those with a printed number
     for name, paper in papers().items():
-        of_paper = [row for row in rows if row.paper == name and row.graded]
-        headlines = [row for row in of_paper if row.claim.headline]
-        headlines.sort(key=lambda row: paper.claims.index(row.claim))
+        of_claim = {row.claim.id: row for row in rows if row.paper == name}
+        headlines = [of_claim[claim.id] for claim in paper.claims if claim.headline]
+        headlines = [row for row in headlines if row.graded]
         headlines.sort(key=lambda row: row.decisive.printed is None)
         if headlines and headlines[0].decisive.printed is not None:
             grades = defaultdict(list)
