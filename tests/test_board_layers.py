@@ -21,7 +21,7 @@ from benchmark.__main__ import main
 from benchmark.boards import comparisons
 from benchmark.boards.board_layers import BoardLayer, Judged, board_layers
 from benchmark.boards.boards import Board
-from benchmark.boards.claims_file import ClaimEntry, SeasonClaims
+from benchmark.boards.claims_file import ByLayer, ClaimEntry, SeasonClaims
 from benchmark.boards.season_boards import read_boards
 from benchmark.core.files import read_json
 from benchmark.data import results
@@ -29,7 +29,7 @@ from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.papers.printed_tables import papers
 from benchmark.report.__main__ import write_report
-from benchmark.report.pages.ledger_pages import Change, layer_changes
+from benchmark.report.pages.ledger_pages import layer_changes
 from benchmark.season.parameters import OwnClaim, Params
 from benchmark.stats.claim_kinds import Conclusion
 
@@ -297,10 +297,10 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
     }
     of = SeasonClaims(season="try", title="T", datasets=[data | {"claims": [finding]}])
     (told,) = layer_changes([of])
-    assert told.judged == [finding] and told.layers == ["crowd", "experts"]
-    changed = Change(claim, "crowd", Conclusion.HOLDS, Conclusion.REVERSED)
-    assert told.changed == [changed]
-    assert layer_changes([of.model_copy(update={"datasets": []})]) == []
+    assert told.judged == 1 and told.layers == ["crowd", "experts"]
+    changed = ByLayer(Conclusion.HOLDS, Conclusion.REVERSED, True)
+    assert told.changed == [(claim, "crowd", changed)]
+    assert list(layer_changes([of.model_copy(update={"datasets": []})])) == []
 
 
 def test_the_site_has_a_board_by_each_layer(season, board):

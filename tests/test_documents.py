@@ -24,7 +24,7 @@ from report_readers import parsed, seen_in_line
 from benchmark.__main__ import _module
 from benchmark.boards import flags
 from benchmark.boards.claims_file import read_seasons
-from benchmark.boards.grades import Grade
+from benchmark.boards.grades import MARKS, Grade
 from benchmark.papers.printed_tables import OWN, papers, title_of
 from benchmark.stats.claim_kinds import Conclusion
 
@@ -236,7 +236,7 @@ def test_every_mark_of_the_ledger_is_explained():
         text_of("docs/statistics.md").partition("## Grades")[2].partition("\n## ")[0]
     )
     told = re.findall(r"^\| (\S) \| (.+?) \| .{10,} \|$", table, re.MULTILINE)
-    assert told == [(grade.mark, grade) for grade in Grade if grade.mark]
+    assert told == [(MARKS[grade], grade) for grade in Grade if grade in MARKS]
 
 
 def test_what_stands_beside_the_instance_loss_is_what_a_season_found():

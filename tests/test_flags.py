@@ -204,10 +204,10 @@ def test_which_seeds_are_compared_is_said_where_they_differ():
     external = standing("c", [outcome("c", 0, family="brought")])
     said = {second: "seed 7 of a against seeds 0 and 1 of b", first: "", external: ""}
     doubt = Doubt(images=0.0, interaction=0.0, image_count=0, seeds=())
-    comparison = Comparison(first="a", second="b", difference=0.0, doubt=doubt)
     for other, words in said.items():
-        rows = [first, other]
-        compared = flags.Compared(board=board(*rows), rows=rows, comparison=comparison)
+        names = {"first": "a", "second": other.preset}
+        comparison = Comparison(**names, difference=0.0, doubt=doubt)
+        compared = flags.Compared(board=board(first, other), comparison=comparison)
         assert flags.unlike_seeds.caution(compared) == words
 
 

@@ -252,7 +252,7 @@ def test_claims_of_a_paper_are_adjusted_for_each_other():
 
 
 def test_every_conclusion_has_a_mark():
-    assert MARKS.keys() == {*Conclusion} - {Conclusion.NOT_RUN}
+    assert MARKS.keys() > {*Conclusion} - {Conclusion.NOT_RUN}
 
 
 @pytest.mark.simulation

@@ -111,7 +111,7 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     assert told["less_is_better"] == [
         name for name, metric in METRICS.items() if metric.less_is_better
     ]
-    grades = site.verdicts_by_grade()
+    grades = site.FAILING
     assert told["grades"] == {str(grade): grades[grade] for grade in grades}
     of_preset = {row["preset"]: row for row in of_board["rows"]}
     fused = of_preset[report_seasons.FUSION]
@@ -172,9 +172,8 @@ def test_less_than_an_hour_is_told_in_minutes(hours, told):
 
 
 def test_each_verdict_that_fails_makes_one_grade():
-    of_grades = site.verdicts_by_grade()
-    assert of_grades[Grade.NO_EFFECT] == [Conclusion.NO_DIFFERENCE]
-    listed = [*of_grades[Grade.FAILS], *of_grades[Grade.NO_EFFECT]]
+    assert site.FAILING[Grade.NO_EFFECT] == [Conclusion.NO_DIFFERENCE]
+    listed = [*site.FAILING[Grade.FAILS], *site.FAILING[Grade.NO_EFFECT]]
     assert sorted(listed) == sorted(FAILED)
 
 
@@ -183,11 +182,10 @@ def test_the_ledger_leads_into_the_sites_of_the_seasons():
     other = layered | {"layer": "experts"}
     boards = [layered | {"layer": ""}, layered, other]
     links = site.links_into([{"season": "try", "boards": boards}])
-    assert links.seasons == {"try": "try/index.html"}
-    assert links.claims == {"try": "try/index.html#claims"}
+    assert (links.front, links.claims) == ("index.html", "index.html#claims")
     layer = site.address_of(layered, "leaderboard")
-    assert links.layers["try", "open"] == f"try/index.html{layer}"
-    assert not links.layers["try", "gated"]
+    assert links.layers("try", "open") == f"try/index.html{layer}"
+    assert not links.layers("try", "gated")
     assert not (links.docs or links.records or links.fidelity)
 
 
@@ -364,7 +362,7 @@ def test_beside_a_grade_is_what_belongs_to_it_and_beside_a_verdict_its_reason(
 ):
     folder, _, rows = committed
     of_address = {of["href"]: of for of in read_data(folder / "data/search.js")}
-    of_grades = site.verdicts_by_grade()
+    of_grades = site.FAILING
     seen = set()
     for row in rows:
         entry = of_address[f"#{anchor(row)}"]

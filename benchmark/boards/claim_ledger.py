@@ -38,8 +38,8 @@ class LedgerRow:
     findings: list[Finding] = field(default_factory=list)  # where it was tested
     # the same comparison on data that the sentence is not about: shown, not counted
     alike: list[Finding] = field(default_factory=list)
-    # why it was not tested -> in which seasons
-    lacks: dict[str, list[str]] = field(default_factory=dict)
+    # why it was not tested -> in which seasons, as keys
+    lacks: dict[str, dict[str, None]] = field(default_factory=dict)
     graded: Graded | None = None  # on photographs; None: it was tested on none
 
     def add(
@@ -61,9 +61,7 @@ class LedgerRow:
         if not entry.parts:
             # folds play a choice of the rows of their dataset
             if not data.is_of_folds:
-                seasons = self.lacks.setdefault(entry.reason, [])
-                if season.season not in seasons:
-                    seasons.append(season.season)
+                self.lacks.setdefault(entry.reason, {})[season.season] = None
             return
         verdicts = []
         for part in entry.parts:
@@ -178,15 +176,14 @@ def ledger(
 def _levels(seasons: Sequence[SeasonClaims]) -> dict[tuple[str, str], float]:
     """How strong features are, by season and dataset: photographs and drawings apart,
     whose rows are not comparable."""
-    leaders: dict[bool, dict] = {False: {}, True: {}}  # by whether they are drawn
-    for season in seasons:
-        for data in season.datasets:
-            if data.of_retrieval:
-                key = (season.season, data.dataset)
-                leaders[data.is_drawn][key] = data.of_retrieval
     levels = {}
-    for of_kind in leaders.values():
-        levels |= dict(zip(of_kind, feature_levels([*of_kind.values()]), strict=True))
+    for is_drawn in (False, True):
+        leaders = {}
+        for season in seasons:
+            for data in season.datasets:
+                if data.of_retrieval and data.is_drawn == is_drawn:
+                    leaders[season.season, data.dataset] = data.of_retrieval
+        levels |= dict(zip(leaders, feature_levels([*leaders.values()]), strict=True))
     return levels
 
 

@@ -147,24 +147,23 @@ def _of_folds(verdict: Verdict) -> Verdict:
 
 def _unjudged_test(board: Board, name: str, paper: Paper, claim: Claim) -> ClaimTest:
     """The test of a claim before it is judged: its verdicts have no conclusions yet."""
-    verdicts, lacks, presets = [], {}, []
+    verdicts, lacks, presets = [], [], []
     for index, part in enumerate(claim.parts):
         metric = metric_at(board, part.place, part.metric)
         lack = not_run(board, claim, part.model_copy(update={"metric": metric}))
         if lack:
-            lacks[lack.sentence] = lack
+            lacks.append(lack)
         else:
             verdicts.append(_unjudged_verdict(board, paper, claim, index, metric))
             presets += part.presets
-    missing = list(lacks.values())[:1]
-    if verdicts:
-        missing = [flags.not_run.flag(f"in part: {each}") for each in lacks]
+    missing = [f"in part: {lack}" for lack in lacks] if verdicts else lacks[:1]
+    of_parts = [flags.not_run.flag(sentence) for sentence in dict.fromkeys(missing)]
     return ClaimTest(
         paper=name,
         claim=claim,
         is_elsewhere=claim.only_there and not is_dataset(board, claim.place or ""),
         verdicts=verdicts,
-        flags=[*missing, *flags.claim_flags(board, dict.fromkeys(presets), verdicts)],
+        flags=[*of_parts, *flags.claim_flags(board, dict.fromkeys(presets), verdicts)],
     )
 
 
@@ -173,12 +172,10 @@ def _unjudged_verdict(
 ) -> Verdict:
     """What a part puts to `judge`, before anything is concluded."""
     part = claim.parts[index]
-    first = board.row(part.presets[0])
-    second = None  # then it is a difference of two metrics
-    if len(part.presets) == 2:
-        second = board.row(part.presets[1])
+    first, *others = [board.row(preset) for preset in part.presets]
+    second = others[0] if others else None  # then of a difference of two metrics
     comparison = comparisons.compare(board, first, second, metric_here)
-    metric, level = quantity(part.metric), _level(comparison, part.metric)
+    metric = quantity(part.metric)
     # rsum of one direction is not compared with a printed one; only a share of it is.
     is_half = part.metric == "rsum" and len(board.ways) == 1
     of_paper = effects(paper, part)
@@ -187,7 +184,7 @@ def _unjudged_verdict(
     if printed:
         difference = printed[0] - printed[1]
         difference = -difference if metric.less_is_better else difference
-        slopes = _slopes(comparison, part.metric, printed, level)
+        slopes = _slopes(comparison, part.metric, printed)
     if printed and is_time(part.metric):
         # Times of other machines are compared as shares: half of the printed share that
         # the first preset saves, of what the second takes here.
@@ -195,8 +192,8 @@ def _unjudged_verdict(
         margin = share / 2 * fmean(comparison.seconds)
     else:
         known = of_paper if KINDS[part.kind].needs_printed else printed
-        margin = margin_of(part, known, is_half, level)
-    compared = flags.Compared.of(board, comparison, claim=claim)
+        margin = margin_of(part, known, is_half, comparison.level)
+    compared = flags.Compared(board=board, comparison=comparison, claim=claim)
     return Verdict(
         comparison=comparison,
         rule=Rule(kind=KINDS[part.kind], margin=margin),
@@ -209,25 +206,17 @@ def _unjudged_verdict(
 
 
 def _slopes(
-    comparison: Comparison, metric: str, printed: Sequence[float], level: float | None
+    comparison: Comparison, metric: str, printed: Sequence[float]
 ) -> tuple[float, float] | None:
     """Log odds per point between the levels here and between the printed ones; both 1
     of shares that are no recalls. None for other scales, such as times."""
-    if level is None:
+    if not comparison.second or not _is_recall(metric):
         is_share = quantity(metric).unit in ("%", "share")
         return (1.0, 1.0) if is_share else None
     most = 100.0 * _recalls(metric)
     levels = fmean(comparison.firsts), fmean(comparison.seconds)
     here = rules.log_odds_per_point(*levels, most)
     return here, rules.log_odds_per_point(*printed, most)
-
-
-def _level(comparison: Comparison, metric: str) -> float | None:
-    """The better mean, where both are of recalls; else None."""
-    is_recall = quantity(metric).unit == "%" and len(sides(metric)) == 1
-    if not comparison.second or not is_recall:
-        return None
-    return max(fmean(comparison.firsts), fmean(comparison.seconds))
 
 
 def margin_of(
@@ -238,8 +227,8 @@ def margin_of(
 ) -> float:
     """The largest difference that a claim counts as none, in points of its metric; none
     is too small of means of scores, whose scale is that of their model. `printed` are
-    both values. `is_half`: rsum has a single direction. `level` is the better score
-    where it is a recall or a sum of them."""
+    both values. `is_half`: rsum has a single direction. `level` is the better score, of
+    which counts a recall or a sum of them."""
     metric = quantity(part.metric)
     if metric.unit in ("score", "correlation"):
         return 0.0
@@ -250,9 +239,14 @@ def margin_of(
         difference=-difference if metric.less_is_better else difference,
         points=points / 2 if is_half else points,
         share=share,
-        level=level,
+        level=level if _is_recall(part.metric) else None,
     )
     return KINDS[part.kind].margin(effect)
+
+
+def _is_recall(metric: str) -> bool:
+    """Or a sum of some, and no difference."""
+    return quantity(metric).unit == "%" and len(sides(metric)) == 1
 
 
 def _recalls(metric: str) -> int:
@@ -288,10 +282,9 @@ def metric_at(board: Board, place: str | None, metric: str) -> str:
 # Why a part was not run ---------------------------------------------------------------
 
 
-def not_run(board: Board, claim: Claim, part: Part) -> Flag | None:
-    """Why a part of a claim was not run on a board; None where it was."""
-    reason = next(_why_not_run(board, claim, part), "")
-    return flags.not_run.flag(reason) if reason else None
+def not_run(board: Board, claim: Claim, part: Part) -> str:
+    """Why a part of a claim was not run on a board; "" where it was."""
+    return next(_why_not_run(board, claim, part), "")
 
 
 def _why_not_run(board: Board, claim: Claim, part: Part) -> Iterator[str]:

@@ -8,16 +8,17 @@ Markdown, so that no season depends on another. Numbers have DIGITS significant 
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from pydantic import AfterValidator
 
 from benchmark.boards import comparisons, flags
+from benchmark.boards.board_layers import BoardLayer, board_layers
 from benchmark.boards.boards import RANKED_BY, Board
 from benchmark.boards.claims import ClaimTest, claim_tests
 from benchmark.boards.row_settings import board_time_settings
@@ -162,6 +163,14 @@ class VerdictEntry(Strict):
         )
 
 
+class ByLayer(NamedTuple):
+    """Conclusions on the queries and in the directions of a layer of relevance."""
+
+    own: Conclusion  # by the captions' own images
+    here: Conclusion  # by the layer
+    is_changed: bool
+
+
 class ClaimEntry(Strict):
     """The verdict on a claim, on a dataset of a season."""
 
@@ -175,19 +184,16 @@ class ClaimEntry(Strict):
     # the part whose conclusion is that of the claim; None: none was run
     decisive: int | None
     on_test_set: Conclusion  # for other trainings
-    # of relevance, beside `own`: the conclusions on their queries and directions alone,
-    # by `own` and by the layer, and whether it changes the verdict
-    layers: dict[str, tuple[Conclusion, Conclusion, bool]] = {}
+    layers: dict[str, ByLayer] = {}  # by name, beside `own`
 
     @classmethod
-    def of(cls, test: ClaimTest, layers: Sequence = ()) -> Self:
-        """`layers` are the BoardLayers of the board."""
+    def of(cls, test: ClaimTest, layers: Sequence[BoardLayer] = ()) -> Self:
         by_layers = {}
         for layer in layers:
             judged = layer.judged_claims.get((test.paper, test.claim.id))
             if judged:
                 own, here = judged.own.conclusion, judged.here.conclusion
-                by_layers[layer.name] = own, here, judged.is_changed
+                by_layers[layer.name] = ByLayer(own, here, judged.is_changed)
         return cls(
             paper=test.paper,
             id=test.claim.id,
@@ -231,18 +237,16 @@ class Leader(Strict):
     @classmethod
     def of(cls, board: Board) -> Self:
         """Of a board of one task."""
-        rivals = comparisons.rivals(board)
-        ranks = comparisons.rank_intervals(board)
         task = board.ranked[0].task
         metric = RANKED_BY[task]
         heading = quantity(metric).heading
         if metric == "rsum" and len(board.ways) == 1:
             heading = f"rsum of {board.ways[0]} alone"
+        rivals, ranks = comparisons.rivals(board), comparisons.rank_intervals(board)
         places = []
         for row, of_row, ends in zip(board.ranked, rivals, ranks, strict=True):
-            of_both = comparisons.interval(board, row, metric)
-            of_images = comparisons.interval_over_images(board, row, metric)
-            low, high = of_both or of_images or (None, None)
+            interval, is_of_these = comparisons.known_interval(board, row, metric)
+            low, high = interval or (None, None)
             row_flags = flags.row_flags(board, row)
             place = RowEntry(
                 title=row.title,
@@ -251,7 +255,7 @@ class Leader(Strict):
                 ranks=ends,
                 low=low,
                 high=high,
-                is_of_these_trainings=of_both is None and low is not None,
+                is_of_these_trainings=is_of_these,
                 flags={flags.NAMES[flag.letter]: flag.sentence for flag in row_flags},
             )
             places.append(place)
@@ -329,9 +333,8 @@ class Measured(Strict):
     claims: list[ClaimEntry]
 
     @classmethod
-    def of(cls, board: Board, layers: Sequence = ()) -> Self:
-        """`layers` are its BoardLayers. Folds, which are further set-ups of the claims,
-        rank no rows."""
+    def of(cls, board: Board, layers: Sequence[BoardLayer] = ()) -> Self:
+        """Folds, which are further set-ups of the claims, rank no rows."""
         tasks = () if board.fold_boards else board.by_task
         return cls(
             dataset=board.dataset,
@@ -385,14 +388,9 @@ class SeasonClaims(Strict):
 
     @classmethod
     def of(
-        cls,
-        params: Declaration,
-        boards: Sequence[Board],
-        layers: Callable[[Board], Sequence] = lambda board: (),
-        folds: Sequence[Board] = (),
+        cls, params: Declaration, boards: Sequence[Board], folds: Sequence[Board]
     ) -> Self:
-        """`layers` gives the BoardLayers of a board; `folds` are further boards."""
-        datasets = [Measured.of(board, layers(board)) for board in boards]
+        datasets = [Measured.of(board, board_layers(board)) for board in boards]
         datasets += map(Measured.of, folds)
         return cls(season=params.season, title=params.title, datasets=datasets)
 
@@ -432,9 +430,8 @@ def evidence(boards: Sequence[Board]) -> pd.DataFrame:
                 if noise is not None and test.is_counted:
                     name = column(test.paper, test.claim.id, verdict.part)
                     columns[name] = pd.Series(noise, dtype=np.float32)
-        table = pd.DataFrame(columns)
-        table.insert(0, "dataset", board.dataset)
-        tables.append(table)
+        if columns:
+            tables.append(pd.DataFrame({"dataset": board.dataset} | columns))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -104,6 +104,17 @@ def interval_over_images(
     return significance.score_interval(sample.mean, variance, span, sample.units)
 
 
+def known_interval(
+    board: Board, row: Row, metric: str
+) -> tuple[tuple[float, float] | None, bool]:
+    """The interval for other images and trainings or, where nothing is known of other
+    trainings, for other images; and whether it is of these trainings only."""
+    if ends := interval(board, row, metric):
+        return ends, False
+    ends = interval_over_images(board, row, metric)
+    return ends, ends is not None
+
+
 def seed_part(board: Board, row: Row, metric: str) -> SeedPart | None:
     """The spread that the mean of the row's trainings inherits, if known."""
     count = len(sample_of(board, row, metric).values)

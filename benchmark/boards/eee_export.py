@@ -208,11 +208,9 @@ def interval_with_scope(
     board: Board, row: Row, metric: str
 ) -> tuple[tuple[float, float] | None, str]:
     """A finite interval of a mean, or None, and for what it is."""
-    ends, scope = comparisons.interval(board, row, metric), FOR_BOTH
-    if ends is None:
-        ends, scope = comparisons.interval_over_images(board, row, metric), FOR_IMAGES
+    ends, is_of_these = comparisons.known_interval(board, row, metric)
     is_finite = ends is not None and all(map(isfinite, ends))
-    return ends if is_finite else None, scope
+    return ends if is_finite else None, FOR_IMAGES if is_of_these else FOR_BOTH
 
 
 def _score(board: Board, row: Row, metric: str) -> dict:

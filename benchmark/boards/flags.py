@@ -11,10 +11,9 @@ Nothing is concluded where a flag blocks. docs/statistics.md has a table of all 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from operator import attrgetter
-from typing import Self
 
 from benchmark.boards import comparisons, row_settings, row_warnings
 from benchmark.boards.boards import Board, Row
@@ -35,17 +34,15 @@ class Compared:
     """A comparison of rows of a board, to be looked at for flags."""
 
     board: Board
-    rows: list[Row]  # one or two
     comparison: Comparison
     claim: Claim | None = None  # None: it is of none
     verdict: Verdict | None = None  # None: not judged yet
 
-    @classmethod
-    def of(cls, board: Board, comparison: Comparison, **known: object) -> Self:
-        """`known` are its claim and its verdict."""
-        presets = (comparison.first, comparison.second)
-        rows = [board.row(preset) for preset in presets if preset]
-        return cls(board=board, rows=rows, comparison=comparison, **known)
+    @cached_property
+    def rows(self) -> list[Row]:
+        """One or two."""
+        presets = (self.comparison.first, self.comparison.second)
+        return [self.board.row(preset) for preset in presets if preset]
 
     @property
     def is_of_two(self) -> bool:
@@ -94,11 +91,6 @@ class FlagKind:
     warns: bool = True  # whether it counts against a verdict on a row that has it
     # whether a row knows more than others: the best without such a flag is named, too
     flatters: bool = False
-
-    @property
-    def no_verdict_against(self) -> str:
-        """The rows that nothing is concluded against; "" where it only warns."""
-        return self.against or (f"any row ({self.name})" if self.remedy else "")
 
     def flag(self, sentence: str, favours: Side | None = None) -> Flag:
         """A flag of this kind; `sentence` has no full stop."""
@@ -323,7 +315,6 @@ def unlike_trials(compared: Compared) -> str:
 
 
 def _trials_text(board: Board, row: Row) -> str:
-    """How many, and of which options."""
     trials = _trials_of_method(board, row)
     if not trials:
         return "no trials"
@@ -700,7 +691,7 @@ def claim_flags(
         if titles:
             flags.append(kind.flag("; ".join(titles)))
     for verdict in verdicts:
-        compared = Compared.of(board, verdict.comparison, verdict=verdict)
+        compared = Compared(board=board, comparison=verdict.comparison, verdict=verdict)
         for kind in filter(attrgetter("caution"), FLAGS):
             if text := kind.caution(compared):
                 flags.append(kind.flag(text))

@@ -27,33 +27,36 @@ from benchmark.stats.verdicts import Size, Verdict
 
 
 class Grade(StrEnum):
-    """With its mark in the matrix."""
-
-    CONFIRMED = "confirmed", "●"
-    SEEN_ONCE = "seen once", "◐"
-    DEPENDS = "depends on the set-up", "±"
-    FAILS = "fails", "✕"
-    NO_EFFECT = "no effect", "○"  # beyond the margin
-    UNDECIDED = "undecided", "?"
-    OUT_OF_REACH = "out of reach", "–"
-    DRAWINGS = "tested on drawings alone", ""  # which decide nothing
-    UNTESTED = "untested", ""
-    UNCOUNTED = "not counted", ""  # is shown; its entry says why
-
-    def __new__(cls, brief: str, mark: str) -> "Grade":
-        grade = str.__new__(cls, brief)
-        grade._value_, grade.mark = brief, mark
-        return grade
+    CONFIRMED = "confirmed"
+    SEEN_ONCE = "seen once"
+    DEPENDS = "depends on the set-up"
+    FAILS = "fails"
+    NO_EFFECT = "no effect"  # beyond the margin
+    UNDECIDED = "undecided"
+    OUT_OF_REACH = "out of reach"
+    DRAWINGS = "tested on drawings alone"  # which decide nothing
+    UNTESTED = "untested"
+    UNCOUNTED = "not counted"  # is shown; its entry says why
 
 
-MARKS = {  # of one finding, in the matrix
-    **dict.fromkeys(FAILED, Grade.FAILS.mark),
-    Conclusion.HOLDS: Grade.CONFIRMED.mark,
-    Conclusion.NO_DIFFERENCE: Grade.NO_EFFECT.mark,
-    Conclusion.UNDECIDED: Grade.UNDECIDED.mark,
+MARKS = {  # of grades, and of what one finding concludes, in the matrix
+    Grade.CONFIRMED: "●",
+    Grade.SEEN_ONCE: "◐",
+    Grade.DEPENDS: "±",
+    Grade.FAILS: "✕",
+    Grade.NO_EFFECT: "○",
+    Grade.UNDECIDED: "?",
+    Grade.OUT_OF_REACH: "–",
+    **dict.fromkeys(FAILED, "✕"),
+    Conclusion.HOLDS: "●",
+    Conclusion.NO_DIFFERENCE: "○",
+    Conclusion.UNDECIDED: "?",
 }
 HOLDING = (Grade.CONFIRMED, Grade.SEEN_ONCE)
-FAILING = (Grade.FAILS, Grade.NO_EFFECT)  # confirmed or seen once, too
+FAILING = {  # confirmed or seen once, too, with the conclusions that they come from
+    Grade.FAILS: [each for each in FAILED if each != Conclusion.NO_DIFFERENCE],
+    Grade.NO_EFFECT: [Conclusion.NO_DIFFERENCE],
+}
 SHOWING = 2  # set-ups that confirm
 
 
@@ -120,12 +123,10 @@ class PooledPart:
 
     @property
     def holding(self) -> int:
-        """How many set-ups say, each alone, that the claim holds."""
         return self.alone.count(Conclusion.HOLDS)
 
     @property
     def failing(self) -> int:
-        """How many say that it fails."""
         return sum(conclusion in FAILED for conclusion in self.alone)
 
     @property

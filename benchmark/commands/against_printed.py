@@ -150,8 +150,7 @@ def against_of_season(
     if metric not in METRICS:
         raise no_metric(metric, list(board.ways))
     comparison = of_boards.compare(board, row, None, metric)
-    interval = of_boards.interval(board, row, metric)
-    interval = interval or of_boards.interval_over_images(board, row, metric)
+    interval, _ = of_boards.known_interval(board, row, metric)
     if comparison is None or interval is None:
         expected = f"{metric} as a mean over queries"
         raise UserError(row.preset, expected, "none", "choose another --metric")

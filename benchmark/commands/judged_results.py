@@ -4,7 +4,6 @@ what was made elsewhere, query by query."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from statistics import fmean
 
 import numpy as np
 import pandas as pd
@@ -26,7 +25,7 @@ from benchmark.core.errors import UserError, suggested
 from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.features.embedding_files import NOWHERE
-from benchmark.papers.printed_tables import Part, quantity, sides
+from benchmark.papers.printed_tables import Part, sides
 from benchmark.scoring.corrections import GRIDS
 from benchmark.scoring.metrics import (
     FOLDS,
@@ -133,7 +132,7 @@ def of_season(first: BoardAndRow, second: BoardAndRow, question: Question) -> Ju
         advice = "choose other presets, or another metric"
         raise UserError(", ".join(names), expected, "none", advice)
     is_half = len(board.ways) == 1
-    compared = flags.Compared.of(board, comparison)
+    compared = flags.Compared(board=board, comparison=comparison)
     verdict = Verdict(
         comparison=comparison,
         rule=_rule(question, metric, comparison, is_half),
@@ -182,8 +181,7 @@ def _rule(
 ) -> Rule:
     """With the margin of a difference that nobody printed, if none is given; 0 without
     a metric."""
-    levels = fmean(comparison.firsts), fmean(comparison.seconds)
-    margin = margin_for(question, metric, max(levels), is_half)
+    margin = margin_for(question, metric, comparison.level, is_half)
     return Rule(kind=question.kind, margin=margin)
 
 
@@ -195,10 +193,9 @@ def margin_for(
         return question.margin
     if not metric:
         return 0.0
-    is_recall = len(sides(metric)) == 1 and quantity(metric).unit == "%"
     part = Part(presets=["a", "b"], kind=question.kind.name, metric=metric)
     is_half = is_half and "rsum" in metric
-    return margin_of(part, None, is_half, level if is_recall else None)
+    return margin_of(part, None, is_half, level)
 
 
 # Results from anywhere ----------------------------------------------------------------

@@ -41,9 +41,8 @@ from benchmark.report.markdown import picture
 from benchmark.report.pages import filled
 from benchmark.report.pages.fidelity_page import fidelity_page
 from benchmark.report.pages.ledger_pages import (
-    BroughtClaim,
+    IN_REPORTS,
     BroughtClaims,
-    Links,
     findings,
     ledger_page,
 )
@@ -73,8 +72,7 @@ def write_ledger() -> Path:
     if not seasons:
         where = f"{ROOT}/*/{FILE}"
         raise UserError(where, "the report of a season", "none", "run: rematch report")
-    links = Links.of_reports(seasons)
-    text = ledger_page(seasons, rows, links, write_figures(rows, ROOT), brought)
+    text = ledger_page(seasons, rows, IN_REPORTS, write_figures(rows, ROOT), brought)
     write_text(ROOT / "README.md", text)
     write_text(ROOT / "records.md", filled("records.md.j2", seasons=seasons))
     write_text(ROOT / "fidelity.md", fidelity_page(seasons))
@@ -113,7 +111,7 @@ def brought_claims(folder: Path) -> list[BroughtClaims]:
         claims = []
         for facts in judge_claims(read_claims(path)):
             sentences = lines(facts | {"statement": ""})
-            claims.append(BroughtClaim(facts["statement"], sentences))
+            claims.append((facts["statement"], sentences))
         name = path.parent.name
         brought.append(BroughtClaims(name, file.title or name, claims))
     return brought

@@ -15,7 +15,6 @@ import argparse
 import json
 import re
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -40,7 +39,7 @@ from benchmark.boards.claims_file import (
     read_seasons,
     rounded,
 )
-from benchmark.boards.comparisons import compare, interval, interval_over_images
+from benchmark.boards.comparisons import compare, known_interval
 from benchmark.boards.grades import FAILING, HOLDING, Grade
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
@@ -63,7 +62,6 @@ from benchmark.report.pages.ledger_pages import (
     needed,
     numbers,
     pooled_difference,
-    verdicts_by_grade,
 )
 from benchmark.report.tables import signed
 from benchmark.scoring import METRICS, table_metrics
@@ -194,17 +192,18 @@ def lasting(hours: float) -> str:
 
 def links_into(written: Sequence[dict]) -> Links:
     """Where the ledger leads on the first page of several seasons."""
-    seasons, claims, layers = {}, {}, defaultdict(str)
+    page, layers = "index.html", {}
     for season in written:
         name = season["season"]
-        page = f"{name}/index.html"
-        seasons[name] = page
-        claims[name] = f"{page}#claims"
         for board in season["boards"]:
-            of_dataset = (name, board["dataset"])
-            if board["layer"] and of_dataset not in layers:
-                layers[of_dataset] = page + address_of(board, "leaderboard")
-    return Links(seasons=seasons, claims=claims, layers=layers)
+            if board["layer"]:
+                rows = f"{name}/{page}{address_of(board, 'leaderboard')}"
+                layers.setdefault((name, board["dataset"]), rows)
+    return Links(
+        front=page,
+        claims=f"{page}#claims",
+        layers=lambda *of_dataset: layers.get(of_dataset, ""),
+    )
 
 
 def html_of(text: str) -> str:
@@ -341,10 +340,10 @@ def write_season(
         "headings": {name: metric.heading for name, metric in METRICS.items()},
         "letters": {name: letter for letter, name in flags.NAMES.items()},
         "less_is_better": [name for name, of in METRICS.items() if of.less_is_better],
-        "grades": verdicts_by_grade(),
+        "grades": FAILING,
         "papers": {name: paper.paper.cited for name, paper in papers().items()},
         "boards": [],
-        "claims": claims_data(params, boards),
+        "claims": claims_data(boards),
     }
     season["papers"][OWN] = "this season"
     for board, layer in [*boards_by_task(boards), *boards_by_layer(boards)]:
@@ -507,10 +506,9 @@ def row_data(
     members = [member for member, _ in fuse.members] if fuse else []
     intervals = {}  # metric -> low, high, whether it is of these trainings only
     for metric in (*metrics, "overlap_s") if row.played else ():
-        ends = interval(board, row, metric)
-        of_images = ends or interval_over_images(board, row, metric)
-        if of_images:
-            intervals[metric] = [*map(rounded, of_images), ends is None]
+        ends, is_of_these = known_interval(board, row, metric)
+        if ends:
+            intervals[metric] = [*map(rounded, ends), is_of_these]
     return {
         "preset": row.preset,
         "title": row.title,
@@ -576,22 +574,19 @@ def cell_data(outcome: Outcome) -> dict:
     }
 
 
-def claims_data(params: Params, boards: Sequence[Board]) -> list[dict]:
+def claims_data(boards: Sequence[Board]) -> list[dict]:
     """What the season says on every claim, its own claims first."""
-    season = SeasonClaims.of(params, boards)
     listed = []
-    for board, data in zip(boards, season.datasets, strict=True):
-        tests = claims.claim_tests(board)
-        for test, finding in zip(tests, data.claims, strict=True):
-            listed.append(claim_data(board, test, finding))
+    for board in boards:
+        listed += [claim_data(board, test) for test in claims.claim_tests(board)]
     return sorted(listed, key=lambda claim: claim["paper"] != OWN)
 
 
-def claim_data(board: Board, test: ClaimTest, finding: ClaimEntry) -> dict:
+def claim_data(board: Board, test: ClaimTest) -> dict:
     blocked = test.decisive.blocked if test.verdicts else None
     metric = test.decisive.comparison.metric if test.verdicts else None
     return {
-        **finding.model_dump(mode="json"),
+        **ClaimEntry.of(test).model_dump(mode="json"),
         "dataset": board.dataset,
         "statement": test.claim.statement,
         "where": test.claim.where,

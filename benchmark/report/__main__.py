@@ -14,7 +14,6 @@ from pathlib import Path
 import pandas as pd
 
 from benchmark.boards import claims_file
-from benchmark.boards.board_layers import board_layers
 from benchmark.boards.boards import Board
 from benchmark.boards.claims_file import SeasonClaims
 from benchmark.boards.season_boards import metrics, read_boards, read_fold_boards
@@ -48,7 +47,7 @@ def write_report(params: Declaration) -> Path:
     boards = read_boards(params)
     folds = read_fold_boards(params)
     measured = metrics(boards)
-    season_claims = SeasonClaims.of(params, boards, board_layers, folds)
+    season_claims = SeasonClaims.of(params, boards, folds)
     evidence = claims_file.evidence([*boards, *folds])
     folder = ROOT / params.season
     figures = FigureFolder(folder / "figures")

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from benchmark.boards.claim_ledger import LedgerRow
-from benchmark.boards.grades import Finding, Grade
+from benchmark.boards.grades import FAILING, Grade
 from benchmark.papers.printed_tables import papers
 from benchmark.report import figure_style as style
 from benchmark.report.figure_listing import ReportFigure
@@ -52,10 +52,7 @@ LOOKS = {  # of a finding, which may disagree with others of its claim
     Conclusion.NO_DIFFERENCE: Look(
         title="no difference", colour=style.BLUE, marker="_"
     ),
-    Conclusion.REVERSED: OPPOSITE,
-    Conclusion.BETTER: OPPOSITE,
-    Conclusion.WORSE: OPPOSITE,
-    Conclusion.NOT_BETTER: OPPOSITE,
+    **dict.fromkeys(FAILING[Grade.FAILS], OPPOSITE),
     Conclusion.UNDECIDED: Look(
         title="undecided in this test", colour=style.GREY, marker="_"
     ),
@@ -123,28 +120,19 @@ def papers_figure(rows: Sequence[LedgerRow]) -> Figure:
 
 
 def ledger_figure(rows: Sequence[LedgerRow]) -> Figure:
-    """A line per tested claim, by grade, with a mark per test."""
+    """A line per tested claim, by grade, with a mark per test. More places than there
+    are markers share some."""
     counts = Counter(row.grade for row in rows)
-    findings: list[Finding] = []
+    places: set[str] = set()
     for row in rows:
-        findings += row.findings
-    markers = _markers(findings)
+        places |= {finding.place for finding in row.findings}
+    markers = dict(zip(sorted(places), cycle(style.MARKERS), strict=False))
     lines = []
     for row in rows:
         if row.findings and row.grade != Grade.UNCOUNTED:
             line = ledger_line(row, markers)
             panel = f"{row.grade.capitalize()} ({counts[row.grade]})"
             lines.append(replace(line, panel=panel))
-    return _drawn(lines, markers)
-
-
-def _markers(findings: Sequence[Finding]) -> dict[str, str]:
-    """The marker of each place; more places than there are markers share some."""
-    places = sorted({finding.place for finding in findings})
-    return dict(zip(places, cycle(style.MARKERS), strict=False))
-
-
-def _drawn(lines: Sequence[Line], markers: Mapping[str, str]) -> Figure:
     legend = []
     for place, marker in markers.items():
         legend.append(Look(title=place, colour=style.GREY, marker=marker))

@@ -17,6 +17,7 @@ presets whose trainings are all the same, such as CCA. docs/statistics.md says w
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -321,13 +322,17 @@ class Comparison:
         return (self.images, self.features) if is_known else None
 
     @property
+    def level(self) -> float | None:
+        """The better mean; None of one thing alone."""
+        return max(fmean(self.firsts), fmean(self.seconds)) if self.second else None
+
+    @property
     def names(self) -> str:
         """Of what is compared, for readers."""
         return " over ".join(filter(None, self.titles))
 
     @property
     def trainings(self) -> tuple[int, int]:
-        """Runs of the first and of the second."""
         return len(self.firsts), len(self.seconds)
 
 

@@ -12,7 +12,7 @@ with w = 1/S for the mean of S trainings.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -81,25 +81,24 @@ class Doubt(NamedTuple):
         return float(max(self.image_count - 1, 1))
 
 
+@dataclass(frozen=True, kw_only=True)
 class Known:
-    """How sure a `value` is. _p is twice the p of at most a bound."""
+    """How sure a value is: p_above is that of a difference of at most a bound, times
+    two, so that it is comparable with two-sided ones."""
+
+    value: float
 
     def p(self, beyond: float = 0.0) -> float:
         """Two-sided p of a difference of at most `beyond`: of none, or of one on the
         margin. It is at most 1 - LEVEL if and only if the interval lies wholly
         beyond."""
-        return self._p(abs(self.value), beyond)
-
-    def p_above(self, bound: float) -> float:
-        """p of a difference of at most `bound`, comparable with two-sided ones."""
-        return self._p(self.value, bound)
+        return replace(self, value=abs(self.value)).p_above(beyond)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate(Known):
     """A mean or a difference with its standard error, above zero."""
 
-    value: float
     error: float
     freedom: float
 
@@ -109,8 +108,8 @@ class Estimate(Known):
         half = t_of(self.freedom) * self.error
         return self.value - half, self.value + half
 
-    def _p(self, value: float, bound: float) -> float:
-        t = (value - bound) / self.error
+    def p_above(self, bound: float) -> float:
+        t = (self.value - bound) / self.error
         return min(1.0, 2 * float(special.stdtr(self.freedom, -t)))
 
 
@@ -121,7 +120,6 @@ class Constant(Known):
     LEVEL, and none by more than `reach` (above zero) to either side. p of a difference
     of zero is that of the sign test where the value is the reach itself."""
 
-    value: float
     units: int
     reach: float
 
@@ -131,10 +129,11 @@ class Constant(Known):
         low = self.value - share * (self.value + self.reach)
         return low, self.value + share * (self.reach - self.value)
 
-    def _p(self, value: float, bound: float) -> float:
-        if value <= bound:
+    def p_above(self, bound: float) -> float:
+        if self.value <= bound:
             return 1.0
-        return min(1.0, 2 * ((self.reach + bound) / (self.reach + value)) ** self.units)
+        rest = (self.reach + bound) / (self.reach + self.value)
+        return min(1.0, 2 * rest**self.units)
 
 
 def t_of(freedom: float) -> float:
@@ -274,39 +273,24 @@ def rank_correlation(
     group are alike. None for fewer than FEWEST pairs, a single group, and where nothing
     varies."""
     names = sorted(set(groups))
-    is_constant = len(set(first)) == 1 or len(set(second)) == 1
-    if len(first) < FEWEST or len(names) == 1 or is_constant:
+    pairs_2N = np.array([first, second])
+    if len(first) < FEWEST or len(names) == 1 or 0 in np.ptp(pairs_2N, axis=1):
         return None
-    group_of_row = np.searchsorted(names, groups)
+    members = [np.flatnonzero(np.equal(groups, name)) for name in names]
     rng = np.random.default_rng(SEED)
-    drawn_RG = rng.integers(len(names), size=(RESAMPLES, len(names)))
-    # how often each group was drawn
-    counts_RG = (drawn_RG[:, :, None] == np.arange(len(names))).sum(1)
-    values_R = spearman(first, second, counts_RG[:, group_of_row])
-    low, high = np.quantile(values_R, TAILS).tolist()
-    (value,) = spearman(first, second, np.ones((1, len(first)))).tolist()
-    return RankCorrelation(len(first), len(names), value, low, high)
+    values = []
+    for drawn_G in rng.integers(len(names), size=(RESAMPLES, len(names))):
+        rows = np.concatenate([members[group] for group in drawn_G])
+        values.append(spearman(pairs_2N[:, rows]))
+    low, high = np.quantile(values, TAILS).tolist()
+    return RankCorrelation(len(first), len(names), spearman(pairs_2N), low, high)
 
 
-def spearman(
-    first: Sequence[float], second: Sequence[float], counts_RN: np.ndarray
-) -> np.ndarray:
-    """(R,) Spearman's rank correlations of N pairs, of which each takes part so many
-    times; 0 where one side does not vary."""
-    x_RN = _centred_ranks(first, counts_RN)
-    y_RN = _centred_ranks(second, counts_RN)
-    products_R = (counts_RN * x_RN * y_RN).sum(1)
-    squares_R = (counts_RN * x_RN**2).sum(1) * (counts_RN * y_RN**2).sum(1)
-    varies_R = squares_R > 0
-    values_R = np.zeros(len(counts_RN))
-    values_R[varies_R] = products_R[varies_R] / np.sqrt(squares_R[varies_R])
-    return values_R
-
-
-def _centred_ranks(values: Sequence[float], counts_RN: np.ndarray) -> np.ndarray:
-    """(R, N) ranks less their mean; equal values share the mean of their ranks."""
-    values_N = np.asarray(values)
-    below_NN = values_N < values_N[:, None]  # whether a column's value is less
-    equal_NN = values_N == values_N[:, None]
-    ranks_RN = counts_RN @ (below_NN + equal_NN / 2).T
-    return ranks_RN - counts_RN.sum(1, keepdims=True) / 2
+def spearman(pairs_2N: np.ndarray) -> float:
+    """The rank correlation of N pairs (2, N), whose equal values share the mean of
+    their ranks; 0 where one side does not vary."""
+    if 0 in np.ptp(pairs_2N, axis=1):
+        return 0.0
+    below_2NN = pairs_2N[:, None, :] < pairs_2N[:, :, None]
+    equal_2NN = pairs_2N[:, None, :] == pairs_2N[:, :, None]
+    return float(np.corrcoef((below_2NN + equal_2NN / 2).sum(2))[0, 1])

@@ -97,13 +97,10 @@ class Line:
 
 
 def row_mark(board: Board, row: Row, metric: str, look: Look) -> Mark:
-    """The mean of a metric over the trainings of a row, with its interval: for other
-    images alone where nothing is known of other trainings."""
-    is_one = comparisons.seed_part(board, row, metric) is None
-    ends_of = comparisons.interval_over_images if is_one else comparisons.interval
-    ends = ends_of(board, row, metric)
+    """The mean of a metric over the trainings of a row, with its interval."""
+    ends, is_of_these = comparisons.known_interval(board, row, metric)
     return Mark(
-        value=row.mean(metric), look=look, ends=ends, is_of_these_trainings=is_one
+        value=row.mean(metric), look=look, ends=ends, is_of_these_trainings=is_of_these
     )
 
 

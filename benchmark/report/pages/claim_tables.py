@@ -182,7 +182,6 @@ def level(place: RowEntry) -> Number:
 
 
 def printed_difference(verdict: Verdict) -> Number | None:
-    """What the paper prints for it."""
     return signed(verdict.printed, verdict.comparison.decimals)
 
 

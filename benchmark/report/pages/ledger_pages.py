@@ -1,15 +1,14 @@
 """The page over all seasons: the ledger of claims. Imports no torch."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from benchmark.boards import flags
 from benchmark.boards.boards import MIN_TEST_QUERIES
 from benchmark.boards.claim_ledger import LedgerRow, untested_for
 from benchmark.boards.claims_file import (
-    ClaimEntry,
+    ByLayer,
     Leader,
     Measured,
     RowEntry,
@@ -20,7 +19,6 @@ from benchmark.boards.grades import (
     FAILING,
     HOLDING,
     MARKS,
-    Finding,
     Grade,
     PooledPart,
 )
@@ -52,46 +50,33 @@ NOT_KNOWN, SEE_ABOVE, SEE_ALL = "not known", "see above", "see all set-ups"
 class Links:
     """Where the ledger leads to; "" of what is not there."""
 
-    seasons: Mapping[str, str]  # the first page of each
-    claims: Mapping[str, str]  # those of each season
-    # (season, dataset) -> its rows by further layers of relevance
-    layers: Mapping[tuple[str, str], str]
+    front: str  # the first page of a season, in its folder
+    claims: str  # of a season, in its folder
+    # of a season and a dataset, its rows by further layers of relevance
+    layers: Callable[[str, str], str]
     docs: str = ""  # the folder of the documentation
     records: str = ""
     fidelity: str = ""
 
-    @classmethod
-    def of_reports(cls, seasons: Sequence[SeasonClaims]) -> Self:
-        """From reports/README.md."""
-        names, layers = [season.season for season in seasons], {}
-        for season, data in _measured(seasons):
-            page = f"{season.season}/datasets/{data.dataset}-relevance.md"
-            layers[season.season, data.dataset] = page
-        return cls(
-            seasons={name: f"{name}/README.md" for name in names},
-            claims={name: f"{name}/claims.md" for name in names},
-            layers=layers,
-            docs="../docs/",
-            records="records.md",
-            fidelity="fidelity.md",
-        )
 
-
-@dataclass(frozen=True)
-class BroughtClaim:
-    """A claim on results that others brought."""
-
-    statement: str  # in their words; "": none
-    sentences: list[str]  # what became of it, the verdict first
+IN_REPORTS = Links(
+    front="README.md",
+    claims="claims.md",
+    layers="{}/datasets/{}-relevance.md".format,
+    docs="../docs/",
+    records="records.md",
+    fidelity="fidelity.md",
+)
 
 
 @dataclass(frozen=True)
 class BroughtClaims:
-    """Those of one file."""
+    """Claims of a file on results that others brought."""
 
     name: str  # of its folder in results/claims/
     title: str
-    claims: list[BroughtClaim]
+    # in their words, "" without any; what became of it, the verdict first
+    claims: list[tuple[str, list[str]]]
 
 
 def ledger_page(
@@ -118,7 +103,6 @@ def ledger_page(
         # where tests on photographs were made, the highest level first
         places=sorted(places, key=places.__getitem__, reverse=True),
         brought=brought,
-        verdicts_by_grade=verdicts_by_grade(),
         best_rows=best_rows(seasons),
         leaders=leaders(seasons),
         gains=gains(seasons),
@@ -130,22 +114,14 @@ def ledger_page(
     )
 
 
-def verdicts_by_grade() -> dict[Grade, list[Conclusion]]:
-    """Which verdicts count as which of the grades that fail."""
-    of_grades = {}
-    for grade in FAILING:
-        of_grades[grade] = [each for each in FAILED if MARKS[each] == grade.mark]
-    return of_grades
-
-
 def findings(seasons: Sequence[SeasonClaims], rows: Sequence[LedgerRow]) -> str:
     """Markdown for the first page of a project: the headlines of each paper that prints
     a number for one, and the best row, on photographs."""
     of_papers = {}  # paper -> grade -> rows, first those with a printed number
     for name, paper in papers().items():
-        of_paper = [row for row in rows if row.paper == name and row.graded]
-        headlines = [row for row in of_paper if row.claim.headline]
-        headlines.sort(key=lambda row: paper.claims.index(row.claim))
+        of_claim = {row.claim.id: row for row in rows if row.paper == name}
+        headlines = [of_claim[claim.id] for claim in paper.claims if claim.headline]
+        headlines = [row for row in headlines if row.graded]
         headlines.sort(key=lambda row: row.decisive.printed is None)
         if headlines and headlines[0].decisive.printed is not None:
             grades = defaultdict(list)
@@ -204,13 +180,9 @@ def matrix(rows: Sequence[LedgerRow], places: Sequence[str]) -> str:
 
 
 def pooled_difference(row: LedgerRow) -> Number | None:
-    """On the part that decides, over all set-ups; None where it has no grade."""
-    return _pooled_difference(row.graded.decisive) if row.graded else None
-
-
-def _pooled_difference(part: PooledPart) -> Number | None:
-    """None where no set-up can judge it."""
-    return difference(part.verdict.comparison) if part.set_ups else None
+    """On the part that decides, over all set-ups; None where none can judge it."""
+    is_judged = row.graded and row.graded.decisive.set_ups
+    return difference(row.decisive.comparison) if is_judged else None
 
 
 # What would decide a claim ------------------------------------------------------------
@@ -315,52 +287,39 @@ def gains(seasons: Sequence[SeasonClaims]) -> Table:
     return Table.of("Gains", lines)
 
 
-@dataclass(frozen=True)
-class Change:
-    """A verdict that a layer of relevance changes."""
-
-    claim: Claim
-    layer: str
-    own: Conclusion  # by the captions' own images
-    here: Conclusion  # by the layer
-
-
 @dataclass(frozen=True, kw_only=True)
 class LayerChanges:
-    """What the layers of relevance of a dataset change."""
+    """What the layers of relevance of a dataset change for claims of papers."""
 
     season: str
     data: Measured
     layers: list[str]
-    judged: list[ClaimEntry]  # the claims that a layer tells
-    changed: list[Change]
+    judged: int  # claims that a layer tells
+    changed: list[tuple[Claim, str, ByLayer]]  # with the name of the layer
 
 
-def layer_changes(seasons: Sequence[SeasonClaims]) -> list[LayerChanges]:
-    """What layers of relevance change for claims of papers, by dataset."""
-    listed = []
+def layer_changes(seasons: Sequence[SeasonClaims]) -> Iterator[LayerChanges]:
+    """By dataset, of those with such layers."""
+    claims = {}
+    for name, paper in papers().items():
+        claims |= {(name, claim.id): claim for claim in paper.claims}
     for season, data in _measured(seasons):
-        judged, changed, layers = [], [], {}
-        for entry in data.claims:
-            paper = papers().get(entry.paper)
-            claims = {claim.id: claim for claim in paper.claims} if paper else {}
-            if entry.id not in claims or not entry.layers:
-                continue
-            judged.append(entry)
+        told = [entry for entry in data.claims if entry.layers]
+        told = [entry for entry in told if (entry.paper, entry.id) in claims]
+        layers, changed = {}, []
+        for entry in told:
             layers |= entry.layers
-            for layer, (own, here, is_changed) in entry.layers.items():
-                if is_changed:
-                    changed.append(Change(claims[entry.id], layer, own, here))
-        if judged:
-            of_data = LayerChanges(
+            for layer, verdict in entry.layers.items():
+                if verdict.is_changed:
+                    changed.append((claims[entry.paper, entry.id], layer, verdict))
+        if told:
+            yield LayerChanges(
                 season=season.season,
                 data=data,
                 layers=list(layers),
-                judged=judged,
+                judged=len(told),
                 changed=changed,
             )
-            listed.append(of_data)
-    return listed
 
 
 def _measured(
@@ -391,7 +350,6 @@ class BestRow:
 
     @property
     def is_rivalled(self) -> bool:
-        """Whether rows are compared, and some are not significantly different."""
         return self.leader.is_compared and bool(self.alike)
 
 
@@ -404,11 +362,11 @@ def best_rows(seasons: Sequence[SeasonClaims]) -> list[BestRow]:
             for place in leader.places:
                 if place in (leader.best, leader.fair):
                     listed.append(BestRow(season, data, leader, place))
-    return sorted(listed, key=lambda best: (best.data.is_drawn, -_highest(best.data)))
 
+    def place_of(best: BestRow) -> tuple[bool, float]:
+        return best.data.is_drawn, -max(of.best.mean for of in best.data.leaders)
 
-def _highest(data: Measured) -> float:
-    return max(leader.best.mean for leader in data.leaders)
+    return sorted(listed, key=place_of)
 
 
 def leaders(seasons: Sequence[SeasonClaims]) -> Table:
@@ -443,58 +401,52 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
 
 def evidence_table(row: LedgerRow) -> Table:
     """A line per part over all set-ups; then one per finding, and of a claim with
-    several parts one for each."""
+    several parts one for each. What would decide a pooled finding is said above it."""
     lines = []
     parts = row.graded.parts if row.graded else ()
     for part in parts:
-        name = "all set-ups"
+        name, verdict = "all set-ups", part.verdict
         if len(parts) > 1:
-            name += f": {part.verdict.comparison.names}"
-        line = {"test": name, "verdict": part.verdict.conclusion}
-        line |= _columns(row.claim, part.verdict)
-        line[DIFFERENCE] = _pooled_difference(part)
-        line[OPEN] = line[OPEN] or _open_part(row, part)
+            name += f": {verdict.comparison.names}"
+        line = _line(row, name, verdict.conclusion, verdict, NOT_KNOWN)
+        line[DIFFERENCE] = line[DIFFERENCE] if part.set_ups else None
+        line[OPEN] = _open_part(row, part) or line[OPEN]
         lines.append(line)
     for finding in row.findings + row.alike:
-        lines += _finding_lines(finding, is_pooled=finding in row.photographs)
+        open_by = of_parts = SEE_ALL if finding in row.photographs else NOT_KNOWN
+        verdicts = list(finding.alone.values())
+        remedy = needs(verdicts, finding.decisive) if finding.is_drawn else ""
+        if remedy:
+            open_by, of_parts = remedy, SEE_ABOVE
+        only = verdicts[0] if len(verdicts) == 1 else None
+        lines.append(_line(row, finding.place, finding.conclusion, only, open_by))
+        for verdict in () if only else verdicts:
+            name = f"{INDENT}{verdict.comparison.names}"
+            lines.append(_line(row, name, verdict.conclusion, verdict, of_parts))
     return Table.of("Tests", lines)
 
 
-def _columns(claim: Claim, verdict: Verdict | None) -> dict:
-    """As verdict_columns; the metric says so if less of it is better."""
-    columns = verdict_columns(verdict)
-    if verdict and quantity(claim.parts[verdict.part].metric).less_is_better:
-        columns["metric"] += " (smaller is better)"
-    return columns
+def _line(
+    row: LedgerRow,
+    name: str,
+    conclusion: Conclusion,
+    verdict: Verdict | None,
+    open_by: str,
+) -> dict:
+    """A test on a claim; the metric says so if less of it is better."""
+    line = {"test": name, "verdict": conclusion, **verdict_columns(verdict)}
+    if verdict and quantity(row.claim.parts[verdict.part].metric).less_is_better:
+        line["metric"] += " (smaller is better)"
+    return line | {OPEN: open_by if conclusion == UNDECIDED else ""}
 
 
 def _open_part(row: LedgerRow, part: PooledPart) -> str:
-    """What would decide a part over all set-ups, where no number of trainings is known
-    to."""
-    is_open = part.verdict.conclusion == UNDECIDED
-    words = part.verdict.remedy if is_open else ""
+    """What would decide a part over all set-ups; "" where that is not known, or it is
+    decided."""
+    verdict = part.verdict
+    if verdict.limit:
+        return decided_by(verdict.limit)
+    is_open = verdict.conclusion == UNDECIDED
     if part is row.graded.decisive or (is_open and row.grade == Grade.OUT_OF_REACH):
-        words = needed(row)
-    return words or (NOT_KNOWN if is_open else "")
-
-
-def _finding_lines(finding: Finding, is_pooled: bool) -> list[dict]:
-    """A finding, then its parts; what would decide a pooled one is said above it."""
-    verdicts, open_by = list(finding.alone.values()), ""
-    if finding.is_drawn:
-        open_by = needs(verdicts, finding.decisive)
-    elsewhere = SEE_ALL if is_pooled else NOT_KNOWN
-    only = verdicts[0] if len(verdicts) == 1 else None
-    line = {"test": finding.place, "verdict": finding.conclusion}
-    line |= _columns(finding.claim, only)
-    is_open = finding.conclusion == UNDECIDED
-    line[OPEN] = open_by or (elsewhere if is_open else "")
-    lines = [line]
-    for verdict in () if only else verdicts:
-        name = f"{INDENT}{verdict.comparison.names}"
-        line = {"test": name, "verdict": verdict.conclusion}
-        line |= _columns(finding.claim, verdict)
-        is_open = verdict.conclusion == UNDECIDED
-        line[OPEN] = (SEE_ABOVE if open_by else elsewhere) if is_open else ""
-        lines.append(line)
-    return lines
+        return needed(row)
+    return verdict.remedy if is_open else ""

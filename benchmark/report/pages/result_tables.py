@@ -294,8 +294,8 @@ def of_each_row(board: Board) -> Table:
         for flag in flags.row_flags(board, row):
             kind = flags.BY_LETTER[flag.letter]
             is_harmless = kind is flags.few_seeds and is_known
-            if kind.no_verdict_against and not is_harmless:
-                blocking.append(kind.no_verdict_against)
+            if kind.remedy and not is_harmless:
+                blocking.append(kind.against or f"any row ({kind.name})")
             elif kind.letter not in of_all:
                 warnings.append(kind.name)
         has_other_encoder = flags.has_flag(board, row, other_encoder)
@@ -451,11 +451,8 @@ def interval_of(
 ) -> Number | None:
     """The interval of a row for other images and other trainings. Where nothing is
     known of other trainings it is over the test images only, and has a dagger."""
-    ends = comparisons.interval(board, row, metric)
-    note = ""
-    if ends is None:
-        ends = comparisons.interval_over_images(board, row, metric)
-        note = DAGGER
+    ends, is_of_these = comparisons.known_interval(board, row, metric)
+    note = DAGGER if is_of_these else ""
     return ends and Number(low=ends[0], high=ends[1], note=note, form=f".{decimals}f")
 
 
