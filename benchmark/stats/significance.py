@@ -273,24 +273,39 @@ def rank_correlation(
     group are alike. None for fewer than FEWEST pairs, a single group, and where nothing
     varies."""
     names = sorted(set(groups))
-    pairs_2N = np.array([first, second])
-    if len(first) < FEWEST or len(names) == 1 or 0 in np.ptp(pairs_2N, axis=1):
+    is_constant = len(set(first)) == 1 or len(set(second)) == 1
+    if len(first) < FEWEST or len(names) == 1 or is_constant:
         return None
-    members = [np.flatnonzero(np.equal(groups, name)) for name in names]
+    group_of_row = np.searchsorted(names, groups)
     rng = np.random.default_rng(SEED)
-    values = []
-    for drawn_G in rng.integers(len(names), size=(RESAMPLES, len(names))):
-        rows = np.concatenate([members[group] for group in drawn_G])
-        values.append(spearman(pairs_2N[:, rows]))
-    low, high = np.quantile(values, TAILS).tolist()
-    return RankCorrelation(len(first), len(names), spearman(pairs_2N), low, high)
+    drawn_RG = rng.integers(len(names), size=(RESAMPLES, len(names)))
+    # how often each group was drawn
+    counts_RG = (drawn_RG[:, :, None] == np.arange(len(names))).sum(1)
+    values_R = spearman(first, second, counts_RG[:, group_of_row])
+    low, high = np.quantile(values_R, TAILS).tolist()
+    (value,) = spearman(first, second, np.ones((1, len(first)))).tolist()
+    return RankCorrelation(len(first), len(names), value, low, high)
 
 
-def spearman(pairs_2N: np.ndarray) -> float:
-    """The rank correlation of N pairs (2, N), whose equal values share the mean of
-    their ranks; 0 where one side does not vary."""
-    if 0 in np.ptp(pairs_2N, axis=1):
-        return 0.0
-    below_2NN = pairs_2N[:, None, :] < pairs_2N[:, :, None]
-    equal_2NN = pairs_2N[:, None, :] == pairs_2N[:, :, None]
-    return float(np.corrcoef((below_2NN + equal_2NN / 2).sum(2))[0, 1])
+def spearman(
+    first: Sequence[float], second: Sequence[float], counts_RN: np.ndarray
+) -> np.ndarray:
+    """(R,) Spearman's rank correlations of N pairs, of which each takes part so many
+    times; 0 where one side does not vary."""
+    x_RN = _centred_ranks(first, counts_RN)
+    y_RN = _centred_ranks(second, counts_RN)
+    products_R = (counts_RN * x_RN * y_RN).sum(1)
+    squares_R = (counts_RN * x_RN**2).sum(1) * (counts_RN * y_RN**2).sum(1)
+    varies_R = squares_R > 0
+    values_R = np.zeros(len(counts_RN))
+    values_R[varies_R] = products_R[varies_R] / np.sqrt(squares_R[varies_R])
+    return values_R
+
+
+def _centred_ranks(values: Sequence[float], counts_RN: np.ndarray) -> np.ndarray:
+    """(R, N) ranks less their mean; equal values share the mean of their ranks."""
+    values_N = np.asarray(values)
+    below_NN = values_N < values_N[:, None]  # whether a column's value is less
+    equal_NN = values_N == values_N[:, None]
+    ranks_RN = counts_RN @ (below_NN + equal_NN / 2).T
+    return ranks_RN - counts_RN.sum(1, keepdims=True) / 2
