@@ -86,9 +86,10 @@ class ClaimTest:
 
     @property
     def cautions(self) -> list[Flag]:
-        """The flags that block nothing."""
-        blocking = [verdict.blocked for verdict in self.verdicts]
-        return [flag for flag in self.flags if blocking and flag not in blocking]
+        """The flags, but for the one that is the reason."""
+        if not self.verdicts:
+            return []
+        return [flag for flag in self.flags if flag != self.decisive.blocked]
 
     @property
     def reason(self) -> str:
