@@ -171,6 +171,8 @@ def test_a_dry_run_tells_how_long_its_trainings_took(monkeypatch):
 def test_a_signal_waits_until_a_lock_file_is_written():
     happened = []
     before = signal.signal(signal.SIGTERM, lambda *_: happened.append("ended"))
+    # a shell has background jobs ignore it
+    interrupts = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with play.held_back(signal.SIGINT, signal.SIGTERM):
             signal.raise_signal(signal.SIGTERM)
@@ -180,6 +182,7 @@ def test_a_signal_waits_until_a_lock_file_is_written():
             signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGINT, interrupts)
 
 
 def test_a_gpu_has_no_leading_zero():
