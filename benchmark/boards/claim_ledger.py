@@ -38,8 +38,7 @@ class LedgerRow:
     findings: list[Finding] = field(default_factory=list)  # where it was tested
     # the same comparison on data that the sentence is not about: shown, not counted
     alike: list[Finding] = field(default_factory=list)
-    # why it was not tested -> in which seasons, as keys
-    lacks: dict[str, dict[str, None]] = field(default_factory=dict)
+    lacks: dict[str, list[str]] = field(default_factory=dict)  # why -> which seasons
     graded: Graded | None = None  # on photographs; None: it was tested on none
 
     def add(
@@ -61,7 +60,9 @@ class LedgerRow:
         if not entry.parts:
             # folds play a choice of the rows of their dataset
             if not data.is_of_folds:
-                self.lacks.setdefault(entry.reason, {})[season.season] = None
+                seasons = self.lacks.setdefault(entry.reason, [])
+                if season.season not in seasons:
+                    seasons.append(season.season)
             return
         verdicts = []
         for part in entry.parts:

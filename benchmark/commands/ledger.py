@@ -42,6 +42,7 @@ from benchmark.report.pages import filled
 from benchmark.report.pages.fidelity_page import fidelity_page
 from benchmark.report.pages.ledger_pages import (
     IN_REPORTS,
+    BroughtClaim,
     BroughtClaims,
     findings,
     ledger_page,
@@ -111,7 +112,7 @@ def brought_claims(folder: Path) -> list[BroughtClaims]:
         claims = []
         for facts in judge_claims(read_claims(path)):
             sentences = lines(facts | {"statement": ""})
-            claims.append((facts["statement"], sentences))
+            claims.append(BroughtClaim(facts["statement"], sentences))
         name = path.parent.name
         brought.append(BroughtClaims(name, file.title or name, claims))
     return brought

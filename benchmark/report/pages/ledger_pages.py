@@ -70,13 +70,18 @@ IN_REPORTS = Links(
 
 
 @dataclass(frozen=True)
+class BroughtClaim:
+    statement: str  # in their words; "": without any
+    sentences: list[str]  # what became of it, the verdict first
+
+
+@dataclass(frozen=True)
 class BroughtClaims:
     """Claims of a file on results that others brought."""
 
     name: str  # of its folder in results/claims/
     title: str
-    # in their words, "" without any; what became of it, the verdict first
-    claims: list[tuple[str, list[str]]]
+    claims: list[BroughtClaim]
 
 
 def ledger_page(
@@ -288,6 +293,15 @@ def gains(seasons: Sequence[SeasonClaims]) -> Table:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ChangedVerdict:
+    """On a claim, by a layer of relevance."""
+
+    claim: Claim
+    layer: str
+    conclusions: ByLayer
+
+
+@dataclass(frozen=True, kw_only=True)
 class LayerChanges:
     """What the layers of relevance of a dataset change for claims of papers."""
 
@@ -295,7 +309,7 @@ class LayerChanges:
     data: Measured
     layers: list[str]
     judged: int  # claims that a layer tells
-    changed: list[tuple[Claim, str, ByLayer]]  # with the name of the layer
+    changed: list[ChangedVerdict]
 
 
 def layer_changes(seasons: Sequence[SeasonClaims]) -> Iterator[LayerChanges]:
@@ -309,9 +323,13 @@ def layer_changes(seasons: Sequence[SeasonClaims]) -> Iterator[LayerChanges]:
         layers, changed = {}, []
         for entry in told:
             layers |= entry.layers
-            for layer, verdict in entry.layers.items():
-                if verdict.is_changed:
-                    changed.append((claims[entry.paper, entry.id], layer, verdict))
+            claim = claims[entry.paper, entry.id]
+            for layer, by_layer in entry.layers.items():
+                if by_layer.is_changed:
+                    verdict = ChangedVerdict(
+                        claim=claim, layer=layer, conclusions=by_layer
+                    )
+                    changed.append(verdict)
         if told:
             yield LayerChanges(
                 season=season.season,
