@@ -68,6 +68,14 @@ def test_ranks_without_a_0_are_read_as_an_option_says():
         of_ranks(RANKS, FROM_1)
 
 
+def test_seeds_are_as_large_as_those_of_seasons():
+    largest = 2**31 - 1
+    path = write(
+        "a.csv", [(f"q{n}", n / 7, largest) for n in range(9)], "query value seed"
+    )
+    assert list(read_table(path, "own", None, AS_IT_IS).table) == [largest]
+
+
 def test_one_list_that_counts_from_1_is_found_among_others():
     rows = [(f"q{n}", rank, 0) for n, rank in enumerate(RANKS)]
     rows += [(f"q{n}", rank + 1, 1) for n, rank in enumerate(RANKS)]

@@ -412,7 +412,7 @@ def _check_columns(name: str, rows: pd.DataFrame) -> None:
     for column in ("query", "cluster"):
         _require(name, rows, rows[column] != "", column, "a name", CORRECT)
     _check_directions(name, rows)
-    is_number = rows["seed"].str.fullmatch(r"[0-9]{1,9}")
+    is_number = rows["seed"].str.fullmatch(r"[0-9]{1,10}")
     _require(name, rows, is_number, "seed", "a whole number from 0", CORRECT)
 
 
