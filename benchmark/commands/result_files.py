@@ -160,11 +160,16 @@ def parts_of(name: str) -> tuple[list[str], str]:
 
 
 def file_and_preset(name: str) -> tuple[str, str]:
-    """The file of FILE:PRESET, and the preset, or ""."""
+    """The file of FILE:PRESET, and the preset; a name without one, and "". Raises
+    UserError for FILE: alone."""
     for colon in re.finditer(":", name):  # a metric may have one, too
         start = name[: colon.start()]
         if Path(start).suffix.lower() in RESULTS:
-            return start, name[colon.end() :]
+            preset = name[colon.end() :]
+            if not preset:
+                found = "nothing behind the colon"
+                raise UserError(name, "FILE:PRESET, or FILE", found, "correct the name")
+            return start, preset
     return name, ""
 
 
