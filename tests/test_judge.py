@@ -822,7 +822,7 @@ def test_values_that_vary_below_rounding_are_refused_until_they_are_scaled():
     write("a.csv", enumerate(1e-12 * (others + 0.1)))
     write("b.csv", enumerate(1e-12 * values))
     error = refusal(judge, "a.csv", "b.csv")
-    check(error, "a.csv, b.csv", "1e-05 or more", "e-12", "--scale 1e+12")
+    check(error, "a.csv, b.csv", "1.2e-07 or more", "e-12", "--scale 1e+12")
     found = judge_one("a.csv", "b.csv", "--scale", "1e12")
     assert found["p"] == pytest.approx(
         stats.ttest_rel(others + 0.1, values).pvalue, rel=1e-5

@@ -3,7 +3,7 @@ what was made elsewhere, query by query."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf, log10
+from math import ceil, inf, log10, sqrt
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,7 @@ DECLARED = {
     for name, metric in METRICS.items()
     if metric.direction and not metric.is_of_folds
 }
-LEAST_REACH = 1e-5  # of values; of a million queries, errors are beyond ROUNDING then
+LEAST_ERROR = 10 * ROUNDING  # of a mean: smaller ones may count as none
 R1 = "r1"  # what is judged of ranks in one direction
 THESE_TRAININGS = (
     "nothing is known of other trainings: the verdict is for these very ones, and for "
@@ -442,14 +442,15 @@ def refuse_heap(result: Result, terms: Sequence[Metric]) -> None:
 
 
 def refuse_tiny(results: Sequence[Result], measure: Measure) -> None:
-    """Raise UserError for values that differ by less than what counts as rounding for
-    their means: nothing would seem to vary."""
+    """Raise UserError for values so small that the errors of their means would count as
+    rounding: nothing would seem to vary."""
     reach = reach_of(results, measure)
-    if 0 < reach < LEAST_REACH:
+    least = LEAST_ERROR * sqrt(len(results[0].table))
+    if 0 < reach < least:
         factor = 10.0 ** ceil(-log10(reach))
         raise UserError(
             ", ".join(result.name for result in results),
-            expected=f"values that differ by {LEAST_REACH:g} or more",
+            expected=f"values that differ by {least:.2g} or more",
             found=f"{reach:.2g} at most",
             do=f"give all in a smaller unit, as by --scale {factor:g}",
         )
