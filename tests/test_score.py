@@ -60,7 +60,7 @@ def test_a_dataset_that_is_not_prepared_may_be_scored_by_its_annotations():
 @pytest.mark.parametrize("seed", [-1, 2**31])
 def test_seeds_are_those_that_a_season_may_have(seed):
     words = ("--annotations", "c.csv", "--matrix", "a.npy", "--seed", str(seed))
-    Path("c.csv").write_text("image,caption\na.png,A.\n")
+    Path("c.csv").write_text("image,caption\na.png,A.\nb.png,B.\n")
     error = refusal(command, "--dataset", "folder", *words)
     check(error, "--seed", "from 0", seed)
 
