@@ -39,6 +39,7 @@ class ClaimsFile(pytest.File):
 
     def collect(self) -> Iterator["ClaimTest"]:
         import rematch
+        from benchmark.core.errors import printable
 
         try:
             verdicts = rematch.judge_claims(self.path)
@@ -47,6 +48,7 @@ class ClaimsFile(pytest.File):
         names: dict[str, int] = {}
         for verdict in verdicts:
             name = verdict.statement or verdict.summary().partition(": ")[0]
+            name = printable(name)  # pytest shows it as it is
             names[name] = names.get(name, 0) + 1
             if names[name] > 1:
                 name = f"{name} ({names[name]})"

@@ -46,6 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             verb = import_module(_module(argv[0]))
         except ModuleNotFoundError as error:
             sys.exit(f"rematch {argv[0]}: {advice_on(error)}")
+        except KeyboardInterrupt:  # libraries take seconds
+            print("rematch: interrupted", file=sys.stderr)
+            return 130
         program = f"rematch {argv[0]}"
         return run_stage(verb.__doc__, verb.configure, verb.main, argv[1:], program)
     parser = argparse.ArgumentParser(

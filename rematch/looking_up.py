@@ -123,7 +123,8 @@ def plan(
         dataset=dataset,
         like=like,
     )
-    return Plan(command.facts_of(planned, seeds, images))
+    counts = [None if given is None else list(given) for given in (seeds, images)]
+    return Plan(command.facts_of(planned, *counts))
 
 
 def leaderboard(

@@ -167,6 +167,24 @@ def test_tensors_halves_and_repeated_rows_give_the_same(capsys):
     assert re.findall(r"R@1 +([\d.]+)", capsys.readouterr().out)
 
 
+@pytest.mark.parametrize(
+    ("lines", "found", "do"),
+    [
+        (["a A."], "one", "add images"),
+        (["a A.", "b"], "no caption", "correct the annotations"),
+    ],
+)
+def test_images_that_cannot_be_ranked_are_refused_by_the_name_of_the_file(
+    lines, found, do
+):
+    images = []
+    for line in lines:
+        name, *captions = line.split()
+        images.append(json.dumps({"image": f"{name}.jpg", "captions": captions}))
+    Path("notes.jsonl").write_text("\n".join(images))
+    check(refuse("--matrix", "a.npy"), "notes.jsonl", found=found, do=do)
+
+
 def test_what_cannot_be_scored_is_refused_in_one_line():
     own()
     pair = ("--images", "a.npy", "--captions", "b.npy")

@@ -100,6 +100,7 @@ def test_the_command_counts_impossible_rows_and_may_exit_1(capsys):
         (("table.csv", "--folds", "0"), "--folds", "0"),
         (("words.csv",), "words.csv", "accuracy"),
         (("texts.csv",), "texts.csv", "much"),
+        (("heads.csv",), "heads.csv", "none"),
     ],
 )
 def test_mistakes_are_named_and_exit_2_or_with_check_3(words, where, found, capsys):
@@ -107,6 +108,7 @@ def test_mistakes_are_named_and_exit_2_or_with_check_3(words, where, found, caps
         Path(name).write_text("method,R@1\na,43.1\n")
     Path("words.csv").write_text("method,accuracy\na,43.1\n")
     Path("texts.csv").write_text("method,R@1\na,much\n")
+    Path("heads.csv").write_text("method,R@1\n")
     assert main(["audit", *words]) == 2
     line = capsys.readouterr().err
     assert line.startswith(f"rematch: {where}: ") and found in line

@@ -8,10 +8,11 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import refused
+from refusals import check, refusal, refused
 
 import rematch
 from benchmark.__main__ import main
+from benchmark.commands import board as command
 from benchmark.commands.board import (
     WHOLE,
     Level,
@@ -287,6 +288,12 @@ def test_of_a_list_of_ten_it_is_told_that_ranks_are_known_below_ten_alone():
 def test_one_result_is_no_board():
     with refused("board"):
         rematch.board({"ours": hits(0.7)})
+
+
+def test_a_result_that_is_named_twice_is_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    pd.DataFrame({"query": range(QUERIES), "value": 1}).to_csv(path, index=False)
+    check(refusal(command, path, path), "board", "each result once", f"{path} twice")
 
 
 def test_few_queries_leave_every_rank_possible():

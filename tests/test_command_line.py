@@ -70,6 +70,15 @@ def test_an_environment_that_lacks_a_package(missing, advice, tmp_path):
     assert advice in done.stderr
 
 
+def test_an_interrupt_of_an_import_is_one_line(capsys, monkeypatch):
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("benchmark.__main__.import_module", interrupted)
+    assert main(["judge", "a.csv", "b.csv"]) == 130
+    assert capsys.readouterr().err == "rematch: interrupted\n"
+
+
 def test_the_version_is_that_of_the_package(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"rematch {version('rematch-benchmark')}\n"

@@ -83,6 +83,7 @@ def test_programs_get_the_verdict_and_the_counts(season, capsys):
     assert main(words) == 0
     told = capsys.readouterr().out
     assert f"{counts['won']} won, {counts['lost']} lost" in told
+    assert facts["seeds"] == [0, 1] and "common seeds: 0, 1)" in told
     assert facts["verdict"]["conclusion"] in told
 
 

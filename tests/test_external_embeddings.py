@@ -202,6 +202,10 @@ def test_a_correction_without_what_it_needs_is_refused():
         ((*pair, *nnn, "--k", 0, "--alpha", 1, *files), "--k", 0),
         ((*pair, *dual, "--beta", 0), "--beta", 0),
         ((*pair, *dual, "--beta", "nan"), "--beta", "nan"),
+        # its exponentials would be 0, and all scores tie
+        ((*pair, *dual, "--beta", 1000), "--beta", "1000"),
+        ((*pair, "--correct", "qb_norm", "--beta", 1e-308, *files), "--beta", "1e-308"),
+        ((*pair, *nnn, "--k", 1, "--alpha", 1e300, *files), "--alpha", "1e+300"),
         ((*pair, *nnn, "--k", 1, "--alpha", "inf", *files), "--alpha", "inf"),
         ((*pair, *dual, "--beta", 1, *files), "--bank-images", "dual_softmax"),
         ((*pair, *nnn, "--beta", 1, *files), "--beta", "nnn"),
@@ -210,6 +214,17 @@ def test_a_correction_without_what_it_needs_is_refused():
         (("--matrix", "c.npy", *nnn), "--correct", "--matrix"),
     ):
         check(refused_score(*words), where, found=found)
+
+
+def test_a_bank_has_as_many_queries_as_are_averaged():
+    images, captions = embeddings()
+    np.save("c.npy", images[:4])
+    np.save("d.npy", captions[:3])
+    banks = ("--bank-images", "c.npy", "--bank-captions", "d.npy")
+    nnn = ("--correct", "nnn", "--alpha", 1, *banks)
+    pair = save_pair(images, captions)
+    check(refused_score(*pair, *nnn, "--k", 4), "--k", "at most 3", 4, "validation")
+    assert score(*pair, *nnn, "--k", 3) == 0
 
 
 # Whole numbers ------------------------------------------------------------------------

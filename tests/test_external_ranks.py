@@ -47,6 +47,26 @@ def test_ranks_of_a_direction_that_is_not_asked_are_told(tmp_path):
     assert "not used: 3 ranks i2t" in not_used and "from 0" in from_0
 
 
+def test_columns_that_are_not_read_are_told(tmp_path):
+    data = three_pairs()
+    data.card["ways"] = ["t2i"]
+    heads = "direction,query,rank,seed,layer"
+    rows = [f"t2i,{query},0,7,experts" for query in "xyz"]
+    (tmp_path / "r.csv").write_text("\n".join([heads, *rows]))
+    not_used, _ = of_ranks(tmp_path / "r.csv", data).notes
+    assert "not used: the columns layer, seed" in not_used
+
+
+def test_names_of_columns_do_not_command_a_terminal(capsys):
+    rows = [("i2t", name, 0) for name in IMAGE_IDS]
+    rows += [("t2i", name, 0) for name in CAPTION_IDS]
+    table = pd.DataFrame(rows, columns=["direction", "query", "rank"])
+    table.assign(**{"\x1b[2J": 1}).to_csv("r.csv", index=False)
+    assert score("--ranks", "r.csv") == 0
+    told = capsys.readouterr().out
+    assert "\x1b" not in told and r"the columns \x1b[2j" in told
+
+
 def test_queries_that_were_not_found_leave_out_what_is_not_known(capsys):
     rows = [("i2t", name, 0) for name in IMAGE_IDS] + [
         ("t2i", name, 4) for name in CAPTION_IDS

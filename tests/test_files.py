@@ -94,6 +94,16 @@ def test_a_block_that_fails_leaves_what_was_there():
     assert PATH.read_text() == "old" and list(PATH.parent.iterdir()) == [PATH]
 
 
+def test_an_error_names_the_file_and_not_its_part():
+    PATH.mkdir(parents=True)
+    with pytest.raises(OSError) as caught:
+        files.write_text(PATH, "new")
+    assert caught.value.filename == str(PATH)
+    with pytest.raises(OSError) as caught, files.atomic(PATH):
+        raise OSError("as pyarrow does, of no file")
+    assert caught.value.filename == str(PATH)
+
+
 def test_what_is_written_is_on_the_disk_before_it_takes_a_place(monkeypatch):
     done = []
     for name in ("fsync", "replace"):

@@ -815,9 +815,18 @@ def test_a_shift_of_all_values_is_no_rounding_error():
     span = np.ptp([*values, *values + 0.5])
     assert found["conclusion"] == "holds"
     assert found["p"] == pytest.approx(2 * (span / (span + 0.5)) ** 150, rel=1e-4)
-    write("a.csv", enumerate(1e-12 * np.random.default_rng(1).normal(size=150)))
-    write("b.csv", enumerate(1e-12 * values))  # these vary, below what counts as equal
-    assert judge_one("a.csv", "b.csv")["conclusion"] == "undecided"
+
+
+def test_values_that_vary_below_rounding_are_refused_until_they_are_scaled():
+    values, others = np.random.default_rng(0).normal(size=(2, 150))
+    write("a.csv", enumerate(1e-12 * (others + 0.1)))
+    write("b.csv", enumerate(1e-12 * values))
+    error = refusal(judge, "a.csv", "b.csv")
+    check(error, "a.csv, b.csv", "1.2e-07 or more", "e-12", "--scale 1e+12")
+    found = judge_one("a.csv", "b.csv", "--scale", "1e12")
+    assert found["p"] == pytest.approx(
+        stats.ttest_rel(others + 0.1, values).pvalue, rel=1e-5
+    )
 
 
 # Conventions --------------------------------------------------------------------------

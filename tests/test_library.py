@@ -174,6 +174,8 @@ def test_printed_and_plan_give_what_the_commands_give(capsys):
     given = {"sd_seeds": 2.1, "se_images": 3.5, "of_images": 1000}
     planned = rematch.plan(10, **given, seeds=[2, 3], images=[500, 1000])
     assert planned.to_dict() == told(capsys, "plan", *words)
+    arrays = {"seeds": np.array([2, 3]), "images": np.array([500, 1000])}
+    assert rematch.plan(10, **given, **arrays).summary() == planned.summary()
     assert planned.table.loc[3, 1000] > planned.table.loc[2, 500] > 0
     assert main(["plan", *words]) == 0
     assert capsys.readouterr().out == f"{planned.summary()}\n"

@@ -36,6 +36,14 @@ def test_claims_without_a_statement_have_names_of_their_own(run_in_process):
     result.assert_outcomes(passed=2)
 
 
+def test_a_statement_is_shown_as_one_line(run_in_process):
+    statement = '"clear \\e[2J\\n\\nall"'
+    result = run_in_process(f"better: worse, than: better, statement: {statement}")
+    result.assert_outcomes(failed=1)
+    assert r"clear \x1b[2J all" in result.stdout.str()
+    assert "\x1b" not in result.stdout.str()
+
+
 def test_a_file_that_is_none_ends_with_one_line(run_in_process):
     result = run_in_process("better: better")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

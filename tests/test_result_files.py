@@ -14,6 +14,7 @@ from benchmark.commands.result_files import (
     Kind,
     Reading,
     Result,
+    is_table,
     parts_of,
     read_datasets,
     read_table,
@@ -66,6 +67,20 @@ def test_ranks_without_a_0_are_read_as_an_option_says():
     assert of_ranks(RANKS + 1, FROM_0).table.equals(of_ranks(RANKS).table + 1)
     with refused("rank of query", "a rank from 1", "'0'", "leave empty"):
         of_ranks(RANKS, FROM_1)
+
+
+@pytest.mark.parametrize("name", ["a.csv:", "a.csv,b.csv:"])
+def test_a_colon_has_a_preset_behind_it(name):
+    with refused(name, "FILE:PRESET", "nothing"):
+        is_table(name)
+
+
+def test_seeds_are_as_large_as_those_of_seasons():
+    largest = 2**31 - 1
+    path = write(
+        "a.csv", [(f"q{n}", n / 7, largest) for n in range(9)], "query value seed"
+    )
+    assert list(read_table(path, "own", None, AS_IT_IS).table) == [largest]
 
 
 def test_one_list_that_counts_from_1_is_found_among_others():

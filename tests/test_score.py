@@ -57,8 +57,25 @@ def test_a_dataset_that_is_not_prepared_may_be_scored_by_its_annotations():
     check(refused_score("--items", "todo"), "open", do="--annotations FILE")
 
 
-def test_seeds_count_from_0():
-    words = ("--annotations", "c.csv", "--matrix", "a.npy", "--seed", "-1")
-    Path("c.csv").write_text("image,caption\na.png,A.\n")
+@pytest.mark.parametrize("seed", [-1, 2**31])
+def test_seeds_are_those_that_a_season_may_have(seed):
+    words = ("--annotations", "c.csv", "--matrix", "a.npy", "--seed", str(seed))
+    Path("c.csv").write_text("image,caption\na.png,A.\nb.png,B.\n")
     error = refusal(command, "--dataset", "folder", *words)
-    check(error, "--seed", "from 0", "-1")
+    check(error, "--seed", "from 0", seed)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--correct", "nnn"),
+        ("--depth", "3"),
+        ("--first-rank", "0"),
+        ("--seed", "1"),
+        ("--json",),
+    ],
+)
+def test_no_option_beside_items_is_ignored(words):
+    error = refusal(command, "--dataset", "open", "--items", "todo", *words)
+    check(error, "--items", "alone", "too")
+    assert not Path("todo").exists()

@@ -106,6 +106,7 @@ def test_a_result_is_read_as_the_file_says(three_methods):
         ("better: better, than: worse, alike: [better, worse]", "better"),
         ("result: better, printed: 75.0", "75.0"),
         ("better: better, than: worse, margin: -1", "-1"),
+        ("better: better, than: worse, margin: true", "True"),
         ("beter: better, than: worse", "beter"),
     ],
 )

@@ -9,7 +9,7 @@ from benchmark.boards.season_boards import OWN_IMAGES
 from benchmark.commands.external_scores import SPLIT
 from benchmark.contracts import datasets
 from benchmark.contracts.datasets import Layer, Tables
-from benchmark.core.errors import UserError
+from benchmark.core.errors import UserError, redone_by
 from benchmark.core.files import is_file
 from benchmark.data.prepared_tables import Prepared, judged_table
 from benchmark.prepare.__main__ import arranged
@@ -43,7 +43,15 @@ def annotated(dataset: str, path: Path) -> Prepared:
     tables = read(raw, options)
     card = module.card(options)
     of_test = _test_tables(path, tables, card.expected_images.get(SPLIT))
-    check_rows(of_test)
+    with redone_by("score", path):
+        check_rows(of_test)
+    if of_test.images["group"].nunique() < 2:
+        raise UserError(
+            path,
+            expected="test images of two groups or more, so that some answer is wrong",
+            found="one",
+            do="add images",
+        )
     declared = []
     if hasattr(module, "layers"):
         declared = module.layers(raw, of_test, options)

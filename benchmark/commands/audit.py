@@ -233,6 +233,10 @@ def rows_of(
             found=folds,
             do="correct it",
         )
+    if not len(frame):
+        raise UserError(
+            where, expected="a row for each method", found="none", do="add the rows"
+        )
     metrics = [metric_of(str(head)) for head in frame]
     names = list(filter(None, metrics))
     if not names or len(set(names)) < len(names):

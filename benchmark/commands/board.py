@@ -95,9 +95,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    names = list(dict.fromkeys(arguments.results))
+    names = arguments.results
     if len(names) < 2:
         raise UserError("board", "two results or more", "one", "name another")
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(
+                "board", "each result once", f"{name} twice", "leave it out"
+            )
     for name in names:
         if not is_table(name):
             advice = "rematch export --queries writes one of a season's rows"

@@ -61,6 +61,7 @@ def main(arguments: argparse.Namespace) -> None:
     what, advice = f"preset on {dataset}", "correct the name"
     first, second = (entry(rows, name, what, advice) for name in names)
     queries = changes(first, second, arguments.direction)
+    seeds = common_seeds(first, second, arguments.direction)
     has_captions = prepared_tables.is_here(dataset)
     if has_captions or arguments.out:
         data = prepared_tables.read(dataset)
@@ -71,12 +72,14 @@ def main(arguments: argparse.Namespace) -> None:
     verdict, counts = verdict_on(board, first, second), counts_of(queries)
     if arguments.format == JSON:
         about = {"dataset": dataset, "direction": arguments.direction}
-        print(json_text(about | {"verdict": verdict, "queries": counts}), end="")
+        of_queries = {"seeds": seeds, "queries": counts}
+        print(json_text(about | {"verdict": verdict} | of_queries), end="")
         return
     print(f"{names[0]} against {names[1]} on {dataset}, {arguments.direction}")
     print(shown(verdict))
     parts = [f"{count} {step}" for step, count in counts.items()]
-    print(f"of {len(queries)} queries: {', '.join(parts)}")
+    named = ", ".join(map(str, seeds))
+    print(f"of {len(queries)} queries: {', '.join(parts)} (common seeds: {named})")
     if has_captions:
         print_largest_changes(queries)
     else:
@@ -147,7 +150,20 @@ def changes(first: Row, second: Row, direction: str) -> pd.DataFrame:
     """
     ranks = _ranks(first, direction)
     other_ranks = _ranks(second, direction)
-    seeds = [seed for seed in ranks if seed in other_ranks]
+    seeds = common_seeds(first, second, direction)
+    means = {
+        "first": np.mean([ranks[seed] for seed in seeds], axis=0),
+        "second": np.mean([other_ranks[seed] for seed in seeds], axis=0),
+    }
+    step = np.log1p(means["second"]) - np.log1p(means["first"])
+    return pd.DataFrame(means | {"step": step})
+
+
+def common_seeds(first: Row, second: Row, direction: str) -> list[int]:
+    """The seeds of which both rows have ranks of the direction. Raises UserError if
+    there are none."""
+    other_ranks = _ranks(second, direction)
+    seeds = [seed for seed in _ranks(first, direction) if seed in other_ranks]
     if not seeds:
         raise UserError(
             f"{first.preset}, {second.preset}",
@@ -155,12 +171,7 @@ def changes(first: Row, second: Row, direction: str) -> pd.DataFrame:
             found="none",
             do="choose others",
         )
-    means = {
-        "first": np.mean([ranks[seed] for seed in seeds], axis=0),
-        "second": np.mean([other_ranks[seed] for seed in seeds], axis=0),
-    }
-    step = np.log1p(means["second"]) - np.log1p(means["first"])
-    return pd.DataFrame(means | {"step": step})
+    return seeds
 
 
 def with_texts(queries: pd.DataFrame, data: Prepared, direction: str) -> pd.DataFrame:

@@ -207,6 +207,11 @@ def _corrected(
     (split,) = stream.members
     size = split.images.shape[1]
     drawn = [_drawn_bank(rows, size, correction.seed) for rows in banks]
+    k = correction.parameters.get("k", 1)
+    for rows, vectors in zip(banks, drawn, strict=True):
+        if k > len(vectors):
+            expected = f"at most {len(vectors)}, the queries of {rows.path}"
+            raise UserError("--k", expected, k, "take what validation chose for them")
     asked_of = {}
     for way in ways:
         bank = stream

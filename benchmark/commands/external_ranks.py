@@ -69,6 +69,8 @@ def of_ranks(
     table = _rank_table(path)
     ways = data.card["ways"]
     notes = []
+    if others := sorted(set(table) - set(HEADS)):
+        notes.append(f"{path}: not used: the columns {', '.join(others)}")
     for way, count in table["direction"].value_counts().items():
         if way not in QUERIES:
             rows = f"{way!r} in {count} rows"
@@ -105,7 +107,7 @@ def of_ranks(
 
 
 def _rank_table(path: Path) -> pd.DataFrame:
-    """The direction, query and rank of each row, as text."""
+    """The direction, query and rank of each row, as text, beside other columns."""
     if path.suffix.lower() not in TABLES:
         advice = "of a TREC run take the rank of each query's best relevant item"
         expected, ending = f"ranks as {', '.join(TABLES)}", path.suffix or "no ending"
@@ -115,7 +117,8 @@ def _rank_table(path: Path) -> pd.DataFrame:
         if not set(HEADS) <= set(table) or not table.columns.is_unique:
             expected = f"the columns {', '.join(HEADS)}"
             raise UserError(path, expected, ", ".join(table.columns), "name them so")
-        return table[HEADS].astype(object).map(embedding_files.text_of)
+        texts = table[HEADS].astype(object).map(embedding_files.text_of)
+        return table.assign(**texts)
 
 
 def _best_of(

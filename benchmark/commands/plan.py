@@ -323,11 +323,14 @@ class Plan:
             printed = (difference, 0.0) if is_gain and not kind.denies else None
             margin = margin_of(Part(kind=kind.name, metric=metric), printed)
         if not isfinite(difference or 0.0):
-            raise UserError("--difference", "a finite number", f"{difference:g}")
+            found = f"{difference:g}"
+            raise UserError("--difference", "a finite number", found, "correct it")
         if not 0 <= margin < inf:
-            raise UserError("--margin", "a finite number, 0 or more", f"{margin:g}")
+            expected = "a finite number, 0 or more"
+            raise UserError("--margin", expected, f"{margin:g}", "correct it")
         if not 0 < self.goal < 1:
-            raise UserError("--power", "a number above 0 and below 1", f"{self.goal:g}")
+            expected = "a number above 0 and below 1"
+            raise UserError("--power", expected, f"{self.goal:g}", "correct it")
         least, most = METRICS[metric].range
         if difference is not None and abs(difference) > most - least:
             raise UserError(

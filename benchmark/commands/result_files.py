@@ -160,11 +160,16 @@ def parts_of(name: str) -> tuple[list[str], str]:
 
 
 def file_and_preset(name: str) -> tuple[str, str]:
-    """The file of FILE:PRESET, and the preset, or ""."""
+    """The file of FILE:PRESET, and the preset; a name without one, and "". Raises
+    UserError for FILE: alone."""
     for colon in re.finditer(":", name):  # a metric may have one, too
         start = name[: colon.start()]
         if Path(start).suffix.lower() in RESULTS:
-            return start, name[colon.end() :]
+            preset = name[colon.end() :]
+            if not preset:
+                found = "nothing behind the colon"
+                raise UserError(name, "FILE:PRESET, or FILE", found, "correct the name")
+            return start, preset
     return name, ""
 
 
@@ -412,7 +417,7 @@ def _check_columns(name: str, rows: pd.DataFrame) -> None:
     for column in ("query", "cluster"):
         _require(name, rows, rows[column] != "", column, "a name", CORRECT)
     _check_directions(name, rows)
-    is_number = rows["seed"].str.fullmatch(r"[0-9]{1,9}")
+    is_number = rows["seed"].str.fullmatch(r"[0-9]{1,10}")
     _require(name, rows, is_number, "seed", "a whole number from 0", CORRECT)
 
 

@@ -35,7 +35,6 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import isfinite
 from pathlib import Path
 
 from benchmark import scoring
@@ -56,13 +55,14 @@ from benchmark.commands.external_scores import (
 )
 from benchmark.commands.score_report import ScoreReport, write_items, write_ranks
 from benchmark.contracts import datasets
-from benchmark.core.command_line import JSON, add_format
+from benchmark.core.command_line import JSON, TEXT, add_format
 from benchmark.core.errors import UserError, entry
 from benchmark.core.files import json_text
 from benchmark.data import prepared_tables
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.features import number_formats
+from benchmark.scoring.corrections import BANK
 from benchmark.season.parameter_files import read_params
 
 BANKS = ("bank_images", "bank_captions")
@@ -77,6 +77,15 @@ KINDS = {  # of files -> the options that name them
     "matrix": "--matrix",
     "ranks": "--ranks",
 }
+OF_ITEMS = ("dataset", "annotations", "season", "items")  # what --items goes with
+DEFAULTS = {"seed": 0, "format": TEXT}  # of other options; of the rest None
+LARGEST = 2**31 - 1  # whole number of an option, as of a seed in a season
+RANGES = {  # of what corrections take: beyond it scores overflow, or become equal
+    "k": (1, BANK),
+    "alpha": (-1e6, 1e6),
+    "beta": (1e-6, 1e6),
+}
+MOST_OF_DUAL = 300  # beta whose exponentials of cosines are still above 0
 TAKEN_WITH = {  # option -> the kinds of files that it is about
     "correct": ("embeddings",),
     "depth": ("ranks", "matrix"),
@@ -217,10 +226,12 @@ def suggesting_annotations(reader: str) -> Iterator[None]:
 
 def check_items_alone(arguments: argparse.Namespace) -> None:
     """Raise UserError where --items comes with what it makes possible."""
-    for name in ("name", "images", "captions", "matrix", "ranks", "out"):
-        if vars(arguments)[name]:
-            advice = f"run --items first, then add --{name}"
-            raise UserError("--items", "a folder alone", f"--{name}, too", advice)
+    for name, value in vars(arguments).items():
+        is_default = value is None or DEFAULTS.get(name) == value
+        if name not in OF_ITEMS and not is_default:
+            option = option_of(name)
+            advice = f"run --items first, then add {option}"
+            raise UserError("--items", "a folder alone", f"{option}, too", advice)
 
 
 # Options ------------------------------------------------------------------------------
@@ -281,11 +292,11 @@ def kind_of(arguments: argparse.Namespace) -> str:
 
 def check_options(arguments: argparse.Namespace, kind: str) -> None:
     """Raise UserError for options that are about files of another kind, or about
-    another correction, and for numbers that are too small."""
+    another correction, and for numbers that are too small or too large."""
     for name, least in (("depth", 1), ("seed", 0)):
         value = vars(arguments)[name]
-        if value is not None and value < least:
-            expected = f"a whole number from {least}"
+        if value is not None and not least <= value <= LARGEST:
+            expected = f"a whole number from {least} to {LARGEST}"
             raise UserError(option_of(name), expected, value, "correct it")
     for name, kinds in TAKEN_WITH.items():
         if vars(arguments)[name] is not None and kind not in kinds:
@@ -330,7 +341,7 @@ def advice_on_order(arguments: argparse.Namespace) -> str:
 
 def correction_of(arguments: argparse.Namespace) -> CorrectionOptions | None:
     """How cosines are corrected. Raises UserError where a number or a bank is
-    missing."""
+    missing, and for a number out of its range."""
     how = arguments.correct
     if how is None:
         return None
@@ -340,10 +351,14 @@ def correction_of(arguments: argparse.Namespace) -> CorrectionOptions | None:
         if value is None:
             expected = " and ".join(map(option_of, given))
             raise UserError(f"--correct {how}", expected, f"no {option}", "add it")
-        if name in ("alpha", "beta") and not isfinite(value):
-            raise UserError(option, "a finite number", value, "correct it")
-        if name in ("k", "beta") and value <= 0:
-            raise UserError(option, "a number above 0", value, "correct it")
+        if name not in RANGES:
+            continue
+        least, most = RANGES[name]
+        if how == "dual_softmax":
+            most = MOST_OF_DUAL
+        if not least <= value <= most:
+            expected = f"a number from {least:g} to {most:g}"
+            raise UserError(option, expected, value, "correct it")
     return CorrectionOptions(
         how=how,
         parameters={name: given[name] for name in TAKES[how] if name not in BANKS},

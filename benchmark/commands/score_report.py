@@ -10,6 +10,7 @@ import pandas as pd
 
 from benchmark.boards.row_warnings import TIMES, choices_of, near_chance, rsum_by_chance
 from benchmark.commands.external_scores import SPLIT, External, Given
+from benchmark.core.errors import printable
 from benchmark.core.files import atomic, write_text
 from benchmark.data.prepared_tables import Prepared
 from benchmark.data.rank_keys import OWN, RankKey
@@ -109,14 +110,14 @@ class ScoreReport:
         sum; then every metric with its interval, S, and what a reader must know."""
         split = self.split
         counts = f"{len(split.image_rows)} images, {len(split.caption_rows)} captions"
-        print(f"{self.data.card['title']}: {counts}")
+        print(printable(f"{self.data.card['title']}: {counts}"))
         print(self.recalls().to_string(index=False))
         for key, ranks in self.ranks.items():
             print(f"{self.gallery(key)}: {key.direction}, {len(ranks)} queries")
             for mean in self.means(key, ranks):
                 print(mean.line)
         print(f"[low, high]: {SURE} interval over test images")
-        print(*self.notes(), sep="\n")
+        print(*map(printable, self.notes()), sep="\n")
 
     def gallery(self, key: RankKey) -> str:
         """The layer of relevance of ranks, and the gallery where that is not the whole

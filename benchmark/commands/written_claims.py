@@ -45,8 +45,8 @@ class ResultOfFile(Strict):
     """Where a result is, and how it is read, as the options of `rematch judge` say."""
 
     files: list[str] = Field(min_length=1)  # one for each seed
-    first_rank: int | None = Field(None, ge=0, le=1)
-    scale: float | None = Field(None, gt=0, allow_inf_nan=False)
+    first_rank: int | None = Field(None, strict=True, ge=0, le=1)
+    scale: float | None = Field(None, strict=True, gt=0, allow_inf_nan=False)
     layer: str = OWN
 
 
@@ -61,7 +61,7 @@ class WrittenClaim(Strict):
     result: Name | None = None  # is compatible with what is `printed`
     printed: str | None = None
     metric: str | None = None  # None: that of `rematch judge`
-    margin: float | None = Field(None, ge=0, allow_inf_nan=False)
+    margin: float | None = Field(None, strict=True, ge=0, allow_inf_nan=False)
 
     @field_validator("printed", mode="before")
     @classmethod
@@ -78,7 +78,9 @@ class WrittenClaim(Strict):
         companions = {"than": ("better", "not_better"), "result": ("printed",)}
         for name, wanting in companions.items():
             if (getattr(self, name) is not None) != (forms[0] in wanting):
-                raise ValueError(f"`{name}` beside {' or '.join(wanting)}, and nowhere")
+                raise ValueError(
+                    f"`{name}` beside {' or '.join(wanting)}, and nowhere else"
+                )
         return self
 
     @property

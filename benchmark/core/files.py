@@ -441,6 +441,11 @@ def atomic(path: Path) -> Iterator[Path]:
         if not part.is_symlink():
             _sync(part)
         os.replace(part, path)
+    except OSError as error:
+        # the file that was asked for, and not its part
+        if error.filename in (None, str(part), part):
+            error.filename = str(path)
+        raise
     finally:
         remove(part)
 
