@@ -28,7 +28,7 @@ from benchmark.core.names import whole_of
 from benchmark.data import prepared_tables, raw_files
 from benchmark.data.results import has_record
 from benchmark.features import load as load_encoder
-from benchmark.season.parameter_files import check_project, read_params
+from benchmark.season.parameter_files import check_project, read_and_note
 from benchmark.season.parameters import (
     DETECTORS,
     DRAWN,
@@ -84,7 +84,7 @@ def main(arguments: argparse.Namespace) -> None:
     """Print the findings; something missing is a `UserError`, so that scripts see
     it."""
     check_project()
-    params = read_params(arguments.season)
+    params = read_and_note(arguments.season)
     packages = [f"{name} {version(name)}" for name in PACKAGES]
     if arguments.estimate:
         device, fingerprint = loaded_facts(params.device)

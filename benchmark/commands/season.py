@@ -66,7 +66,7 @@ def activate(season: str, weights_dir: str | None, sources: Iterable[str] = ()) 
     declared = files.read_season(season)
     if weights_dir:
         check_folder("--weights-dir", weights_dir)
-    params = files.resolve_remembering(name, declared)
+    params = files.resolve_and_note(name, declared)
     for dataset in params.datasets:
         # refuses what its reader cannot use, before it is written
         raw_dataset(params, dataset)

@@ -66,7 +66,11 @@ class RawDataset:
     reader: str
     options: dict[str, Any]  # those that the season sets
     source: str | None  # folder the season takes the raw files from
-    module: datasets.Dataset
+
+    @cached_property
+    def module(self) -> datasets.Dataset:
+        """The reader. It imports pandas: half a second that others need not wait for."""
+        return datasets.load(self.reader)
 
     @property
     def folder(self) -> Path:
@@ -168,8 +172,8 @@ class RawDataset:
 
 
 def raw_dataset(params: Any, name: str) -> RawDataset:
-    """A dataset of a season. Raises UserError for an option that its reader cannot
-    use."""
+    """A dataset of a season. Raises UserError for a reader that there is not, and for
+    an option that it cannot use."""
     settings = entry(params.datasets, name, "dataset")
     reader = settings.reader or name
     dataset = RawDataset(
@@ -177,9 +181,10 @@ def raw_dataset(params: Any, name: str) -> RawDataset:
         reader=reader,
         options=dict(settings.options),
         source=settings.source,
-        module=datasets.load(reader),
     )
-    _ = dataset.reader_options  # raises UserError for options that the reader lacks
+    datasets.check_name(reader)
+    if settings.options:
+        _ = dataset.reader_options  # raises UserError for options that the reader lacks
     return dataset
 
 

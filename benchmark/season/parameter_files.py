@@ -138,16 +138,28 @@ def resolved(season: str | None = None, only: str | None = None) -> Params:
     """The same as `read_params`, but without the folders of this machine, as in
     pipelines."""
     name = _name_of_season(season) if season else active_season()
-    return resolve_remembering(name, read_season(name), only)
+    return resolve(
+        name,
+        read_season(name),
+        brought=read_brought(name),
+        remembered=read_remembered(),
+        only=only,
+    )
 
 
-def resolve_remembering(name: str, season: Season, only: str | None = None) -> Params:
+def read_and_note(season: str | None = None) -> Params:
+    """The same as `read_params`; what its methods take is noted."""
+    name = _name_of_season(season) if season else active_season()
+    return placed(resolve_and_note(name, read_season(name)), read_local())
+
+
+def resolve_and_note(name: str, season: Season) -> Params:
     """The season with every cell spelt out, as `resolve` has it. What its methods take
     is noted, so that torch need not be imported next time."""
     remembered = read_remembered()
     before = len(remembered)
     brought = read_brought(name)
-    params = resolve(name, season, brought=brought, remembered=remembered, only=only)
+    params = resolve(name, season, brought=brought, remembered=remembered)
     if len(remembered) > before:
         with suppress(OSError):  # a folder that cannot be written to
             write_json(REMEMBERED, remembered)
