@@ -213,8 +213,13 @@ def test_what_an_encoder_lacks_is_told_where_its_words_lack_nothing(folder):
 
 
 def test_a_plain_run_loads_no_torch(folder, capsys):
-    settings = {"words": {}, "image": {"network": "drawn_cnn"}}
-    enter({"shapes": settings}, ["scan_t2i_avg", "two_branch_single"])
+    downloaded = folder / "torch/hub/checkpoints"
+    downloaded.mkdir(parents=True)
+    (downloaded / "mobilenet_v2-b0353104.pth").touch()
+    pretrained = {"reader": "shapes", "image": {"network": "mobilenet_v2"}}
+    drawn = {"words": {}, "image": {"network": "drawn_cnn"}}
+    settings = {"shapes": drawn, "others": pretrained}
+    enter(settings, ["scan_t2i_avg", "two_branch_single"])
     assert main(["doctor"]) == 0  # notes what the methods take
     told = capsys.readouterr().out
     command, paths = [sys.executable, "-c", PLAIN], {"PYTHONPATH": str(ROOT)}

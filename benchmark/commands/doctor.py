@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from importlib.metadata import distribution, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmark.commands.tasks import training_seconds
 from benchmark.core import numerics
@@ -28,6 +27,7 @@ from benchmark.core.names import whole_of
 from benchmark.data import prepared_tables, raw_files
 from benchmark.data.results import has_record
 from benchmark.features import load as load_encoder
+from benchmark.features import transformer, weight_files
 from benchmark.season.parameter_files import check_project, read_and_note
 from benchmark.season.parameters import (
     DETECTORS,
@@ -36,9 +36,6 @@ from benchmark.season.parameters import (
     FeatureSet,
     Params,
 )
-
-if TYPE_CHECKING:  # torchvision, which torch's features import, takes a second
-    from benchmark.features.weight_files import Weights
 
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "scikit-learn", "gensim", "dvc")
 OF_TORCH = ("torch", "torchvision")
@@ -243,12 +240,11 @@ def features_finding(params: Params, features: FeatureSet) -> Finding:
     weights = Path(params.weights_dir) if params.weights_dir else None
     try:
         if features.encoder == TRANSFORMER:
-            # torch, which takes seconds
-            from benchmark.features import transformer
-
             transformer.whereabouts(features.sentence)
         for encoder, network in networks_of(features):
-            found = load_encoder(encoder).whereabouts(network, weights)
+            found = weight_files.whereabouts_by_name(encoder, network, weights)
+            if found is None:  # torch, which takes seconds
+                found = load_encoder(encoder).whereabouts(network, weights)
             if found.url:
                 return download_finding(params, found)
     except UserError as error:
@@ -256,10 +252,8 @@ def features_finding(params: Params, features: FeatureSet) -> Finding:
     return Finding("ok")
 
 
-def download_finding(params: Params, weights: "Weights") -> Finding:
+def download_finding(params: Params, weights: weight_files.Weights) -> Finding:
     """Whether weights that are not here can be downloaded."""
-    from benchmark.features import weight_files
-
     reason = weight_files.why_unreachable(weights.url)
     if not reason:
         return Finding(f"{weights.file}: will be downloaded from {weights.url}")
@@ -293,9 +287,7 @@ def networks_of(features: FeatureSet) -> list[tuple[str, str]]:
         networks.append((features.encoder, settings.network))
     proposes = features.proposals and features.proposals.how == "rpn"
     if proposes and features.encoder != DETECTORS:
-        from benchmark.features import faster_rcnn
-
-        networks.append((DETECTORS, faster_rcnn.NETWORKS[0]))
+        networks.append((DETECTORS, weight_files.DETECTING[0]))
     return networks
 
 
