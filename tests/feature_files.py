@@ -21,7 +21,7 @@ from benchmark.features.imported_features import import_features
 from benchmark.season.parameters import FeatureSet, ImageEncoder
 
 RAW, FOLDER = Path("data/raw/tiny"), Path("data/features/tiny/imported")
-DATASET = RawDataset(name="tiny", reader="tiny", options={}, source=None, module=None)
+DATASET = RawDataset(name="tiny", reader="tiny", options={}, source=None)
 SPLITS = ["train"] * 6 + ["val"] * 3 + ["test"] * 3 + ["unused"] * 2
 STEMS = {"train": "train", "val": "dev", "test": "test"}
 NUMBERS = [1000 + 37 * n % 14 for n in range(14)]  # in no order that sorting would give

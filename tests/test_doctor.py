@@ -1,13 +1,21 @@
 """`doctor` names what a season lacks, where to get it, and what its trainings cost."""
 
+import ctypes
+import os
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
+from refusals import refused
 
 from benchmark.__main__ import main
 from benchmark.commands import doctor, estimates
 from benchmark.commands.doctor import Disk
 from benchmark.commands.estimates import Estimate
+from benchmark.core import devices
 from benchmark.features import weight_files
 from benchmark.season.parameter_files import read_params
 from benchmark.season.parameters import DatasetSettings, Season
@@ -15,6 +23,13 @@ from benchmark.season.resolving import resolve
 from seasons import write_params
 
 ROOT = Path(__file__).parent.parent
+PLAIN = """\
+import sys
+from benchmark.__main__ import main
+assert main(["doctor"]) == 0
+loaded = {"torch", "torchvision", "scipy.linalg", "scipy.special"} & sys.modules.keys()
+assert not loaded, loaded
+"""
 
 
 @pytest.fixture
@@ -144,6 +159,7 @@ def test_hours_are_told_before_what_is_missing(folder, monkeypatch, capsys):
     assert main(["doctor", "--estimate"]) == 2
     told = capsys.readouterr()
     assert "in all         0.0 minutes" in told.out and "missing" in told.err
+    assert f"fingerprint {devices.fingerprint()}\n" in told.out
 
 
 def test_disk_of_data_from_elsewhere_is_not_asked_for_twice(folder):
@@ -191,3 +207,109 @@ def test_what_an_encoder_lacks_is_told_where_its_words_lack_nothing(folder):
     findings = doctor.findings_of(params)
     assert not findings[kinds["words"]].is_missing
     assert "infersent.pkl" in findings[kinds["sentences"]].text
+
+
+# Torch --------------------------------------------------------------------------------
+
+
+def test_a_plain_run_loads_no_torch(folder, capsys):
+    downloaded = folder / "torch/hub/checkpoints"
+    downloaded.mkdir(parents=True)
+    (downloaded / "mobilenet_v2-b0353104.pth").touch()
+    pretrained = {"reader": "shapes", "image": {"network": "mobilenet_v2"}}
+    drawn = {"words": {}, "image": {"network": "drawn_cnn"}}
+    settings = {"shapes": drawn, "others": pretrained}
+    enter(settings, ["scan_t2i_avg", "two_branch_single"])
+    assert main(["doctor"]) == 0  # notes what the methods take
+    told = capsys.readouterr().out
+    command, paths = [sys.executable, "-c", PLAIN], {"PYTHONPATH": str(ROOT)}
+    plain = subprocess.run(
+        command, env=os.environ | paths, capture_output=True, text=True
+    )
+    assert plain.returncode == 0, plain.stderr
+    assert plain.stdout == told
+    assert f"torch {torch.__version__.partition('+')[0]}" in told
+    assert "--estimate, which loads torch" in told
+
+
+def cuda_driver(version: int, names: list[str], fault: int = 0) -> SimpleNamespace:
+    """CUDA's, with these GPUs."""
+
+    def tell_version(number):
+        number._obj.value = version
+
+    def tell_count(number):
+        number._obj.value = len(names)
+
+    def tell_device(device, number):
+        device._obj.value = 10 + number
+
+    def tell_name(name, size, device):
+        assert len(name) == size
+        name.value = names[device.value - 10].encode()
+
+    return SimpleNamespace(
+        cuInit=lambda flags: fault,
+        cuDriverGetVersion=tell_version,
+        cuDeviceGetCount=tell_count,
+        cuDeviceGet=tell_device,
+        cuDeviceGetName=tell_name,
+    )
+
+
+@pytest.mark.parametrize(
+    ("built_for", "driver", "found"),
+    [
+        (13, cuda_driver(13020, ["A", "B"]), ["A", "B"]),
+        (13, cuda_driver(14000, ["A"]), ["A"]),
+        (13, cuda_driver(12080, ["A"]), []),
+        (13, cuda_driver(13000, ["A"], fault=100), []),
+        (13, cuda_driver(13000, []), []),
+        (0, cuda_driver(13000, ["A"]), []),
+        (13, None, []),
+    ],
+)
+def test_gpus_are_those_that_the_driver_has_for_torch(
+    built_for, driver, found, monkeypatch
+):
+    def loaded(name):
+        if driver is None:
+            raise OSError(name)
+        return driver
+
+    monkeypatch.setattr(doctor, "cuda_of_torch", lambda: built_for)
+    monkeypatch.setattr(ctypes, "CDLL", loaded)
+    assert doctor.gpu_names() == found
+    assert doctor.device_told("auto") == (found[0] if found else "cpu")
+    assert doctor.device_told("cpu") == "cpu"
+
+
+def test_what_torch_itself_says_is_the_same():
+    built_for = (torch.version.cuda or "0").partition(".")[0]
+    assert doctor.cuda_of_torch() == int(built_for)
+    told = doctor.device_told("auto")
+    assert told == devices.kind(devices.pick("auto"))
+    with refused("device", "cpu", "'gpu'"):
+        doctor.device_told("gpu")
+
+
+def test_a_library_of_torch_that_is_gone_is_missing(folder, monkeypatch, capsys):
+    enter({"shapes": {"image": {"network": "drawn_cnn"}}}, ["scan_t2i_avg"])
+    assert doctor.lost_libraries() == []
+    record = "torch/__init__.py,,\ntorch/lib/libtorch.so,sha256=x,12\n"
+    record += "torch.libs/libz.so.1,,\ntorch/lib/libc10.dylib,,3\n"
+    (folder / "torch.libs").mkdir()
+    (folder / "torch.libs/libz.so.1").touch()
+    installed = SimpleNamespace(
+        read_text={"RECORD": record}.get, locate_file=lambda name: folder / name
+    )
+    monkeypatch.setattr(doctor, "OF_TORCH", ("torch",))
+    monkeypatch.setattr(doctor, "distribution", lambda name: installed)
+    assert doctor.lost_libraries() == [
+        "torch/lib/libtorch.so",
+        "torch/lib/libc10.dylib",
+    ]
+    assert main(["doctor"]) == 2
+    told = capsys.readouterr()
+    assert "MISSING: torch/lib/libtorch.so" in told.out
+    assert "missing: torch" in told.err

@@ -11,7 +11,7 @@ from torchvision.models.detection.anchor_utils import AnchorGenerator
 from torchvision.ops import MultiScaleRoIAlign
 from torchvision.transforms.functional import to_tensor
 
-from benchmark.features import faster_rcnn
+from benchmark.features import faster_rcnn, weight_files
 
 V2, MOBILE = faster_rcnn.NETWORKS
 
@@ -151,4 +151,7 @@ def test_a_download_that_fails_is_one_line(tmp_path, monkeypatch):
     with refused("", "https://", "no network", "--weights-dir"):
         faster_rcnn.load(MOBILE, None)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-    assert faster_rcnn.whereabouts(MOBILE, None).url.startswith("https://")
+    for name in (V2, MOBILE):
+        found = faster_rcnn.whereabouts(name, None)
+        assert found.url.startswith("https://")
+        assert weight_files.whereabouts_by_name("faster_rcnn", name, None) == found

@@ -14,7 +14,8 @@ from refusals import check, refusal, refused
 
 from benchmark.__main__ import main
 from benchmark.commands import run
-from benchmark.data import prepared_tables
+from benchmark.contracts import datasets
+from benchmark.data import prepared_tables, raw_files
 from benchmark.data.raw_files import (
     check_manifest,
     digests,
@@ -214,3 +215,20 @@ def test_a_lost_file_is_found_though_the_reader_takes_what_is_in_the_folder(own)
     (own / "pictures/3.png").unlink()
     with refused(where="pictures/3.png", expected="in the manifest", found="nothing"):
         check_manifest(in_folder)
+
+
+def test_readers_that_are_noted_are_not_loaded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    loaded = []
+    load = datasets.load
+    monkeypatch.setattr(
+        datasets, "load", lambda name: loaded.append(name) or load(name)
+    )
+    expected = {"shapes": False, "people": False, "flickr8k": True, "folder": True}
+    raw_files.note_readers(expected)
+    assert sorted(loaded) == sorted(expected)
+    loaded.clear()
+    assert {name: raw_files.has_files(name) for name in expected} == expected
+    assert not loaded
+    raw_files.READERS.write_text("{")
+    assert raw_files.has_files("flickr8k") and loaded == ["flickr8k"]

@@ -1,6 +1,9 @@
 """`season` keeps folders of this machine, and prints the schema of season files."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from benchmark.data.raw_files import raw_dataset
 from benchmark.season import parameter_files as files
 from benchmark.season.parameters import Season
 
+ROOT = Path(__file__).parent.parent
 DECLARED = {
     "title": "Mine",
     "datasets": {"mine": {"reader": "shapes", "image": {"network": "drawn_cnn"}}},
@@ -38,6 +42,18 @@ def test_a_season_becomes_the_active_one_and_what_its_methods_take_is_noted():
     assert activate() == 0
     assert files.active_season() == "try"
     assert files.read_remembered()
+
+
+def test_a_season_that_was_chosen_before_is_so_without_torch_and_pandas():
+    assert activate() == activate() == 0
+    code = "import sys; from benchmark.__main__ import main\n"
+    code += "assert main(['season', 'try']) == 0\n"
+    code += (
+        "loaded = {'torch', 'pandas'} & sys.modules.keys(); assert not loaded, loaded"
+    )
+    paths = {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, env=os.environ | paths, check=True)
 
 
 def test_folders_without_a_name_are_those_of_the_active_season(capsys):

@@ -11,7 +11,7 @@ from refusals import refused
 from safetensors.torch import save_file
 
 from benchmark.encode.images import describer
-from benchmark.features import timm_cnn
+from benchmark.features import timm_cnn, weight_files
 from benchmark.season.parameters import ImageEncoder, module_of
 
 timm = pytest.importorskip("timm")
@@ -41,6 +41,7 @@ def test_features_are_those_that_the_classifier_sees(file, whole, tmp_path):
         module_of(TINY) == "timm_cnn"
         and timm_cnn.whereabouts(TINY, tmp_path).file == file
     )
+    assert weight_files.whereabouts_by_name("timm_cnn", TINY, tmp_path).file == file
     network, facts = timm_cnn.load(TINY, tmp_path)
     assert facts["file"] == file and len(facts["sha256"]) == 64
     image = Image.fromarray(
@@ -106,7 +107,7 @@ def test_what_is_wrong_is_told_in_a_line(whole, tmp_path, monkeypatch):
     torch.save(state, tmp_path / "test_vit.pth")
     with refused("network timm_test_vit", "a feature map", "(1, "):
         timm_cnn.load("timm_test_vit", tmp_path)
-    monkeypatch.setattr(timm_cnn, "find_spec", lambda name: None)
+    monkeypatch.setattr(weight_files, "find_spec", lambda name: None)
     with refused(f"network {TINY}", "the library timm", do="rematch-benchmark[timm]"):
         timm_cnn.whereabouts(TINY, tmp_path)
 

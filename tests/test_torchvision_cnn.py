@@ -9,8 +9,8 @@ from torchvision import models
 from torchvision.ops import StochasticDepth
 
 from benchmark.encode.images import fused
-from benchmark.features import torchvision_cnn
-from benchmark.features.torchvision_cnn import WHICH
+from benchmark.features import torchvision_cnn, weight_files
+from benchmark.features.weight_files import CLASSIFIED
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_the_map_is_what_torchvisions_classifier_takes(name, tmp_path):
     whole = models.get_model(name, weights=None).eval()
     torch.save(
         whole.state_dict(),
-        tmp_path / Path(models.get_model_weights(name)[WHICH].url).name,
+        tmp_path / Path(models.get_model_weights(name)[CLASSIFIED].url).name,
     )
     network, _ = torchvision_cnn.load(name, tmp_path)
     pixels, seen = torch.rand(2, 3, 64, 64), []
@@ -91,7 +91,26 @@ def test_every_network_has_weights_of_the_same_name(tmp_path, monkeypatch):
     )
     assert not {"vit_b_16", "swin_t", "googlenet"} & set(torchvision_cnn.NETWORKS)
     for name in torchvision_cnn.NETWORKS:
-        assert torchvision_cnn.whereabouts(name, None).url.startswith("https://")
+        found = torchvision_cnn.whereabouts(name, None)
+        assert found.url.startswith("https://")
+        # told by the source alone, as `doctor` asks
+        alike = weight_files.whereabouts_by_name("torchvision_cnn", name, None)
+        assert alike == found
+    for name in ("vit_b_16", "googlenet", "regnet_y_128gf", "resnet", "no_network"):
+        assert not weight_files.whereabouts_by_name("torchvision_cnn", name, None)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"TORCH_HOME": "~/a"}, {"XDG_CACHE_HOME": "b"}, {"TORCH_HOME": "c/d"}, {}],
+)
+def test_downloads_are_looked_for_where_torch_puts_them(environment, monkeypatch):
+    for name in ("TORCH_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    folder = Path(torch.hub.get_dir()) / "checkpoints"
+    assert weight_files._downloaded("https://x.invalid/y.pth") == folder / "y.pth"
 
 
 @pytest.mark.parametrize(

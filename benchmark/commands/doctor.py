@@ -5,32 +5,41 @@ how much disk the season still needs, and how long its trainings took.
     rematch doctor papers --estimate    what it would cost, from a minute or two of timing
 
 Weights that have to be downloaded count as missing if their address does not answer.
-The exit status is 2 if anything is missing, disk space included.
+The exit status is 2 if anything is missing, disk space included. Torch takes seconds to
+load: its libraries are only looked at, and the GPU is told by CUDA's driver, unless
+--estimate loads it.
 """
 
 import argparse
+import ctypes
+import re
 import shutil
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import distribution, version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmark.commands.tasks import training_seconds
 from benchmark.core import numerics
 from benchmark.core.command_line import add_season_first
-from benchmark.core.devices import fingerprint, kind, pick
 from benchmark.core.errors import UserError, listed
 from benchmark.core.names import whole_of
 from benchmark.data import prepared_tables, raw_files
 from benchmark.data.results import has_record
 from benchmark.features import load as load_encoder
-from benchmark.season.parameter_files import check_project, read_params
-from benchmark.season.parameters import DETECTORS, TRANSFORMER, FeatureSet, Params
-
-if TYPE_CHECKING:  # torchvision, which torch's features import, takes a second
-    from benchmark.features.weight_files import Weights
+from benchmark.features import transformer, weight_files
+from benchmark.season.parameter_files import check_project, read_and_note
+from benchmark.season.parameters import (
+    DETECTORS,
+    DRAWN,
+    TRANSFORMER,
+    FeatureSet,
+    Params,
+)
 
 PACKAGES = ("torch", "torchvision", "numpy", "pandas", "scikit-learn", "gensim", "dvc")
+OF_TORCH = ("torch", "torchvision")
+LIBRARY = re.compile(r"^[^,]+\.(?:so|dylib)\b[^,]*", re.MULTILINE)  # of RECORD
 GIB = 2**30
 MOST_LACKS = 4  # that the last line names; each has its own line above
 CELL_GIB = 0.05  # weights and results of a cell, about
@@ -72,11 +81,15 @@ def main(arguments: argparse.Namespace) -> None:
     """Print the findings; something missing is a `UserError`, so that scripts see
     it."""
     check_project()
-    params = read_params(arguments.season)
+    params = read_and_note(arguments.season)
     packages = [f"{name} {version(name)}" for name in PACKAGES]
-    device = kind(pick(params.device))
+    if arguments.estimate:
+        device, fingerprint = loaded_facts(params.device)
+    else:
+        device = device_told(params.device)
+        fingerprint = "told by --estimate, which loads torch"
     print(f"device         {device}")
-    print(f"numerics       {numerics.current().mode}, fingerprint {fingerprint()}")
+    print(f"numerics       {numerics.current().mode}, fingerprint {fingerprint}")
     print(f"packages       {', '.join(packages)}")
     print(f"season         {params.season}: {costs(params)}")
     disk = disk_of(params)
@@ -127,9 +140,15 @@ def disk_of(params: Params) -> Disk:
 
 
 def findings_of(params: Params) -> dict[str, Finding]:
-    """What is found of the folder of weights, of each dataset, and of each encoding
-    that was not made yet and is not that of a whole dataset."""
+    """What is found of torch where it lacks a library, of the folder of weights, of each
+    dataset, and of each encoding that was not made yet and is not that of a whole
+    dataset."""
     findings = {}
+    lost = lost_libraries()
+    if lost:
+        advice = "run: pip install --force-reinstall torch torchvision"
+        text = f"{listed(lost, MOST_LACKS)}: not found; {advice}"
+        findings["torch"] = Finding(text, is_missing=True)
     if params.weights_dir and not Path(params.weights_dir).is_dir():
         advice = f"name another: rematch season {params.season} --weights-dir DIR"
         text = f"{params.weights_dir}: no such folder; {advice}"
@@ -218,14 +237,14 @@ def features_finding(params: Params, features: FeatureSet) -> Finding:
             command = f"rematch season {params.season} {option}"
             advice = f"put it there, or name its folder: {command}"
             return Finding(f"{path}: not found; {advice}", is_missing=True)
-    from benchmark.features import transformer
-
     weights = Path(params.weights_dir) if params.weights_dir else None
     try:
         if features.encoder == TRANSFORMER:
             transformer.whereabouts(features.sentence)
         for encoder, network in networks_of(features):
-            found = load_encoder(encoder).whereabouts(network, weights)
+            found = weight_files.whereabouts_by_name(encoder, network, weights)
+            if found is None:  # torch, which takes seconds
+                found = load_encoder(encoder).whereabouts(network, weights)
             if found.url:
                 return download_finding(params, found)
     except UserError as error:
@@ -233,10 +252,8 @@ def features_finding(params: Params, features: FeatureSet) -> Finding:
     return Finding("ok")
 
 
-def download_finding(params: Params, weights: "Weights") -> Finding:
+def download_finding(params: Params, weights: weight_files.Weights) -> Finding:
     """Whether weights that are not here can be downloaded."""
-    from benchmark.features import weight_files
-
     reason = weight_files.why_unreachable(weights.url)
     if not reason:
         return Finding(f"{weights.file}: will be downloaded from {weights.url}")
@@ -261,14 +278,79 @@ def files_of(params: Params, features: FeatureSet) -> list[Path]:
 
 
 def networks_of(features: FeatureSet) -> list[tuple[str, str]]:
-    """The encoder and the name of each network that an encoding runs."""
+    """The encoder and the name of each network with weights from elsewhere that an
+    encoding runs."""
     networks = []
     settings = features.proposals or features.image
-    if settings and not (features.image and features.image.features):
+    is_run = settings and not (features.image and features.image.features)
+    if is_run and features.encoder != DRAWN:  # which is pretrained here
         networks.append((features.encoder, settings.network))
     proposes = features.proposals and features.proposals.how == "rpn"
     if proposes and features.encoder != DETECTORS:
-        from benchmark.features import faster_rcnn
-
-        networks.append((DETECTORS, faster_rcnn.NETWORKS[0]))
+        networks.append((DETECTORS, weight_files.DETECTING[0]))
     return networks
+
+
+# Torch --------------------------------------------------------------------------------
+
+
+def loaded_facts(device: str) -> tuple[str, str]:
+    """What torch computes on, and the fingerprint."""
+    from benchmark.core import devices  # torch, which takes seconds
+
+    return devices.kind(devices.pick(device)), devices.fingerprint()
+
+
+def device_told(device: str) -> str:
+    """What torch would compute on, by CUDA's driver; a device that is named, and may be
+    refused, is left to torch."""
+    if device == "cpu":
+        return device
+    if device == "auto":
+        return next(iter(gpu_names()), "cpu")
+    return loaded_facts(device)[0]
+
+
+def gpu_names() -> list[str]:
+    """The GPUs that CUDA's driver has for torch: none where torch is built without
+    CUDA, or for a later one than the driver's."""
+    built_for = cuda_of_torch()
+    if not built_for:
+        return []
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return []
+    known = ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(known))
+    if known.value // 1000 < built_for or driver.cuInit(0):
+        return []
+    count = ctypes.c_int()
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    names = []
+    for number in range(count.value):
+        device = ctypes.c_int()
+        driver.cuDeviceGet(ctypes.byref(device), number)
+        name = ctypes.create_string_buffer(256)
+        driver.cuDeviceGetName(name, len(name), device)
+        names.append(name.value.decode(errors="replace"))
+    return names
+
+
+def cuda_of_torch() -> int:
+    """The first number of the version of CUDA that torch is built for; 0: none."""
+    path = Path(find_spec("torch").origin).with_name("version.py")
+    text = path.read_text() if path.is_file() else ""
+    built_for = re.search(r"^cuda\b.*'(\d+)\.", text, re.MULTILINE)
+    return int(built_for[1]) if built_for else 0
+
+
+def lost_libraries() -> list[str]:
+    """The shared libraries of torch that were installed and are not there."""
+    lost = []
+    for package in OF_TORCH:
+        installed = distribution(package)
+        for name in LIBRARY.findall(installed.read_text("RECORD") or ""):
+            if not Path(installed.locate_file(name)).is_file():
+                lost.append(name)
+    return lost

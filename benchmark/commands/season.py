@@ -15,14 +15,12 @@ import os
 from collections.abc import Iterable
 
 from benchmark.core.errors import UserError
-from benchmark.core.files import write_json
 from benchmark.data.raw_files import RawDataset, raw_dataset
 from benchmark.papers.printed_tables import unequal_settings
 from benchmark.report import ROOT as REPORTS
 from benchmark.season import parameter_files as files
 from benchmark.season import pipeline
 from benchmark.season.parameters import Params, Season
-from benchmark.season.resolving import resolve
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,14 +66,7 @@ def activate(season: str, weights_dir: str | None, sources: Iterable[str] = ()) 
     declared = files.read_season(season)
     if weights_dir:
         check_folder("--weights-dir", weights_dir)
-    remembered = files.read_remembered()
-    before = len(remembered)
-    # what its methods take is added, so that torch need not be imported next time
-    params = resolve(
-        name, declared, brought=files.read_brought(name), remembered=remembered
-    )
-    if len(remembered) > before:
-        write_json(files.REMEMBERED, remembered)
+    params = files.resolve_and_note(name, declared)
     for dataset in params.datasets:
         # refuses what its reader cannot use, before it is written
         raw_dataset(params, dataset)

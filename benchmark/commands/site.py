@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
-from jinja2 import Environment
+from jinja2 import Environment, FileSystemLoader
 from PIL import ImageOps
 
 from benchmark.boards import claims, flags, row_warnings
@@ -51,7 +51,7 @@ from benchmark.data.prepared_tables import Prepared
 from benchmark.data.raw_files import raw_dataset
 from benchmark.papers.printed_tables import OWN, papers, quantity
 from benchmark.report.figures import similarity
-from benchmark.report.pages import ENVIRONMENT
+from benchmark.report.pages import TEMPLATES
 from benchmark.report.pages.dataset_page import overlap_and_rsum
 from benchmark.report.pages.ledger_pages import (
     BestRow,
@@ -143,7 +143,7 @@ def write_front(
         links.setdefault((row["season"], row["title"]), row["href"])
     best = [each for each in best_rows(seasons) if each.is_fair]
     best = [each for each in best if not each.data.is_drawn] or best
-    templates = Environment(autoescape=True, loader=ENVIRONMENT.loader)
+    templates = Environment(autoescape=True, loader=FileSystemLoader(TEMPLATES))
     front = templates.from_string(FRONT.read_text(encoding="utf-8"))
     facts = {
         "seasons": seasons,

@@ -184,11 +184,8 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
 
 
-def load(name: str) -> Dataset:
-    """The module of one dataset, for example `load("flickr8k")`.
-
-    Raises UserError for a name that is no module of this folder.
-    """
+def check_name(name: str) -> None:
+    """Raise UserError for a name that is no module of this folder."""
     if name not in names():
         raise UserError(
             "dataset",
@@ -196,4 +193,10 @@ def load(name: str) -> Dataset:
             found=suggested(name, names()),
             do="correct the name",
         )
+
+
+def load(name: str) -> Dataset:
+    """The module of one dataset, for example `load("flickr8k")`. Raises UserError as
+    `check_name`."""
+    check_name(name)
     return import_module(f"{__name__}.{name}")

@@ -9,6 +9,7 @@ file, so that only changed files are read when a folder is compared with its man
 
 import hashlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,8 @@ from benchmark.core.names import fault_of
 
 # checksums computed earlier on this machine; never committed
 HASHED = Path(".scratch/hashed")
+# readers by the sha256 of their text, and whether they read files; never committed
+READERS = Path(".scratch/readers.json")
 SAMPLE = 30  # images that tell a release
 
 
@@ -66,7 +69,11 @@ class RawDataset:
     reader: str
     options: dict[str, Any]  # those that the season sets
     source: str | None  # folder the season takes the raw files from
-    module: datasets.Dataset
+
+    @cached_property
+    def module(self) -> datasets.Dataset:
+        """The reader. It imports pandas: half a second that others need not wait for."""
+        return datasets.load(self.reader)
 
     @property
     def folder(self) -> Path:
@@ -168,8 +175,8 @@ class RawDataset:
 
 
 def raw_dataset(params: Any, name: str) -> RawDataset:
-    """A dataset of a season. Raises UserError for an option that its reader cannot
-    use."""
+    """A dataset of a season. Raises UserError for a reader that there is not, and for
+    an option that it cannot use."""
     settings = entry(params.datasets, name, "dataset")
     reader = settings.reader or name
     dataset = RawDataset(
@@ -177,10 +184,39 @@ def raw_dataset(params: Any, name: str) -> RawDataset:
         reader=reader,
         options=dict(settings.options),
         source=settings.source,
-        module=datasets.load(reader),
     )
-    _ = dataset.reader_options  # raises UserError for options that the reader lacks
+    datasets.check_name(reader)
+    if settings.options:
+        _ = dataset.reader_options  # raises UserError for options that the reader lacks
     return dataset
+
+
+def has_files(reader: str) -> bool:
+    """Whether a reader reads raw files, and does not draw all. One that is noted is not
+    loaded: pandas takes half a second."""
+    noted = _noted_readers()
+    digest = sha256(datasets.FOLDER / f"{reader}.py")
+    if digest in noted:
+        return noted[digest]
+    module = datasets.load(reader)
+    return bool(module.card(module.Options()).obtain)
+
+
+def note_readers(readers: Iterable[str]) -> None:
+    """Note whether they read files."""
+    noted = _noted_readers()
+    found = dict(noted)
+    for reader in readers:
+        found[sha256(datasets.FOLDER / f"{reader}.py")] = has_files(reader)
+    if found != noted:
+        write_json(READERS, found)
+
+
+def _noted_readers() -> dict[str, bool]:
+    try:
+        return read_json(READERS)
+    except UserError:  # missing or damaged, it is made again
+        return {}
 
 
 # What is there ------------------------------------------------------------------------

@@ -27,8 +27,7 @@ from benchmark.features import weight_files
 # Images of one padded size in a batch. A CPU gains nothing from it, and one by one the
 # features of an image are the same bits whatever is encoded beside it.
 TOGETHER = {"cpu": 1, "cuda": 8}
-WHICH = "DEFAULT"  # of torchvision's weights
-NETWORKS = ("fasterrcnn_resnet50_fpn_v2", "fasterrcnn_mobilenet_v3_large_fpn")
+NETWORKS = weight_files.DETECTING
 
 
 def load(network: str, weights_dir: Path | None) -> tuple[FasterRCNN, dict[str, str]]:
@@ -37,7 +36,7 @@ def load(network: str, weights_dir: Path | None) -> tuple[FasterRCNN, dict[str, 
     Raises UserError for an unknown network, and for weights that are missing,
     ambiguous, not a plain tensor file, or of another network.
     """
-    url = weight_files.url_of(network, NETWORKS, WHICH)
+    url = weight_files.url_of(network, NETWORKS, weight_files.DETECTED)
     path = weight_files.locate(url, weights_dir)
     detector = get_model(network, weights=None, weights_backbone=None)
     origin = weight_files.fill(detector, path)
@@ -47,7 +46,7 @@ def load(network: str, weights_dir: Path | None) -> tuple[FasterRCNN, dict[str, 
 def whereabouts(network: str, weights_dir: Path | None) -> weight_files.Weights:
     """Where the weights are or come from. Raises UserError if `weights_dir` lacks
     them."""
-    url = weight_files.url_of(network, NETWORKS, WHICH)
+    url = weight_files.url_of(network, NETWORKS, weight_files.DETECTED)
     return weight_files.whereabouts(url, weights_dir)
 
 

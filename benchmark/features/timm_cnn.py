@@ -11,7 +11,6 @@ Weights are NAME.pth or NAME-*.pth, or .safetensors, of `weights_dir`; `tf_` may
 out.
 """
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -23,7 +22,6 @@ from benchmark.features.torchvision_cnn import Network
 
 # beginnings of the names of what is not needed
 CLASSIFIERS = ("classifier.", "fc.", "head.")
-ENDINGS = (".pth", "-*.pth", ".safetensors", "-*.safetensors")
 
 
 def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str]]:
@@ -33,7 +31,7 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     map, and for weights that are missing, ambiguous, no plain tensors, or of another
     network.
     """
-    path = _file(network, weights_dir)
+    path = weight_files.timm_file(network, weights_dir)
     model = _model(network)
     names = list(model.state_dict())
 
@@ -55,22 +53,7 @@ def structure(network: str, size: int) -> Network:
 
 def whereabouts(network: str, weights_dir: Path | None) -> weight_files.Weights:
     """Where the weights are. Raises UserError if library or file is missing."""
-    return weight_files.Weights(_file(network, weights_dir).name)
-
-
-def _file(network: str, weights_dir: Path | None) -> Path:
-    if find_spec("timm") is None:
-        raise UserError(
-            f"network {network}",
-            expected="the library timm",
-            found="none",
-            do='run: pip install "rematch-benchmark[timm]"',
-        )
-    name = network.removeprefix("timm_")
-    patterns = []
-    for stem in dict.fromkeys((name, name.removeprefix("tf_"))):
-        patterns += [stem + ending for ending in ENDINGS]
-    return weight_files.only_file(weights_dir, patterns)
+    return weight_files.Weights(weight_files.timm_file(network, weights_dir).name)
 
 
 def _model(network: str) -> nn.Module:

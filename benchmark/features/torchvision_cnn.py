@@ -15,20 +15,10 @@ from torchvision import models
 from torchvision.ops import StochasticDepth
 
 from benchmark.features import weight_files
+from benchmark.features.weight_files import RESIDUAL, WITH_FEATURES
 
-WHICH = "IMAGENET1K_V1"  # of torchvision's weights
-# whose last two layers are no map's
-RESIDUAL = ("resnet", "resnext", "wide_resnet", "regnet")
-WITH_FEATURES = (
-    "alexnet",
-    "convnext",
-    "densenet",
-    "efficientnet",
-    "mobilenet",
-    "squeezenet",
-    "vgg",
-)
-LISTED = models.list_models(models, exclude="regnet_y_128gf")  # which lacks WHICH
+# the one that is left out lacks these weights
+LISTED = models.list_models(models, exclude="regnet_y_128gf")
 NETWORKS = tuple(name for name in LISTED if name.startswith(RESIDUAL + WITH_FEATURES))
 MEAN = (0.485, 0.456, 0.406)  # of ImageNet, RGB values in [0, 1]
 STD = (0.229, 0.224, 0.225)
@@ -85,7 +75,7 @@ def load(network: str, weights_dir: Path | None) -> tuple[Network, dict[str, str
     Raises UserError for an unknown network, and for weights that are missing,
     ambiguous, not a plain tensor file, or of another network.
     """
-    url = weight_files.url_of(network, NETWORKS, WHICH)
+    url = weight_files.url_of(network, NETWORKS, weight_files.CLASSIFIED)
     path = weight_files.locate(url, weights_dir)
     model = models.get_model(network, weights=None)
     # what is not needed
@@ -102,7 +92,7 @@ def structure(network: str, size: int) -> Network:
 def whereabouts(network: str, weights_dir: Path | None) -> weight_files.Weights:
     """Where the weights are or come from. Raises UserError if `weights_dir` lacks
     them."""
-    url = weight_files.url_of(network, NETWORKS, WHICH)
+    url = weight_files.url_of(network, NETWORKS, weight_files.CLASSIFIED)
     return weight_files.whereabouts(url, weights_dir)
 
 

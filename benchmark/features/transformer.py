@@ -15,16 +15,18 @@ the texts beside it.
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from benchmark.core.command_line import ProgressBar
 from benchmark.core.errors import UserError
 from benchmark.core.files import readable, sha256
 from benchmark.data.feature_folders import Words
 from benchmark.season.parameters import SentenceEncoder
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
 ENCODER = "an encoder like BERT, and its tokeniser"
@@ -69,6 +71,8 @@ def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
     is in no block. Raises UserError for a missing library, and for a folder that holds
     no such encoder.
     """
+    import torch  # here: `whereabouts` need not wait for it
+
     folder = whereabouts(settings)
     model, tokenizer = _loaded(folder)
     with readable(folder, ENCODER, GET_AGAIN):
@@ -80,7 +84,7 @@ def contexts(texts: Sequence[str], settings: SentenceEncoder) -> tuple:
         for start in range(0, len(alike), BATCH):
             batches.append(alike[start : start + BATCH])
 
-    def blocks() -> Iterator[tuple[np.ndarray, Tensor]]:
+    def blocks() -> Iterator[tuple[np.ndarray, "Tensor"]]:
         for rows in ProgressBar(batches, unit="batch", desc="encode transformer"):
             # the texts of a small batch are repeated until there are BATCH
             whole = np.array([ids[c] for c in np.resize(rows, BATCH)])
@@ -124,6 +128,7 @@ def _loaded(folder: Path) -> tuple:
     """The network in evaluation mode, and the tokeniser, which cuts and does not
     pad."""
     # here: seconds that other encoders need not wait for
+    import torch
     from tokenizers import Tokenizer
     from transformers import AutoModel
     from transformers.utils import logging

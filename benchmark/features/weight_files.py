@@ -1,26 +1,52 @@
 """Files of pretrained weights: where they are, and loading them into a network.
 
 A weight file holds plain tensors; anything else in it is refused and never executed.
+Where a file is can be told without torch, which takes seconds to import.
 """
+
+from __future__ import annotations
 
 import os
 import pickle
+import re
 import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.request import Request, urlopen
-
-import torch
-from safetensors.torch import load_file
-from torch import Tensor, nn
 
 from benchmark.core.errors import UserError, suggested
 from benchmark.core.files import allowance, opened, readable, sha256, too_large
+from benchmark.season.parameters import DETECTORS
 
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+# beginnings of the names of torchvision's classifiers: the last two layers of these are
+# no map's, and those have `features`
+RESIDUAL = ("resnet", "resnext", "wide_resnet", "regnet")
+WITH_FEATURES = (
+    "alexnet",
+    "convnext",
+    "densenet",
+    "efficientnet",
+    "mobilenet",
+    "squeezenet",
+    "vgg",
+)
+DETECTING = ("fasterrcnn_resnet50_fpn_v2", "fasterrcnn_mobilenet_v3_large_fpn")
+CLASSIFIED, DETECTED = "IMAGENET1K_V1", "DEFAULT"  # which of torchvision's weights
+# encoder -> files of torchvision's models, beginnings of its networks, which weights
+OF_TORCHVISION = {
+    "torchvision_cnn": ("*.py", RESIDUAL + WITH_FEATURES, CLASSIFIED),
+    DETECTORS: ("detection/*.py", DETECTING, DETECTED),
+}
+OF_TIMM = (".pth", "-*.pth", ".safetensors", "-*.safetensors")  # ends of names
+FLAGS = re.DOTALL | re.MULTILINE
 LARGEST = 1 << 36  # bytes of weights
 PATIENCE = 4  # seconds for an address to answer
 NAMED, LISTED = 3, 30  # entries of an object, and networks, that a message lists
@@ -70,6 +96,8 @@ def locate(url: str, weights_dir: Path | None) -> Path:
         return only_file(weights_dir, [Path(url).stem.rpartition("-")[0] + "-*.pth"])
     expected = f"a download from {url}"
     advice = f"place it in a folder and {NAME_FOLDER}"
+    import torch
+
     with readable(name, expected, advice):
         try:
             torch.hub.load_state_dict_from_url(
@@ -89,8 +117,10 @@ def locate(url: str, weights_dir: Path | None) -> Path:
 
 
 def _downloaded(url: str) -> Path:
-    """Where torch keeps what it downloaded."""
-    return Path(torch.hub.get_dir()) / "checkpoints" / Path(url).name
+    """Where torch keeps what it downloaded, as torch.hub.get_dir() has it."""
+    cache_home = os.getenv("XDG_CACHE_HOME", "~/.cache")
+    home = os.getenv("TORCH_HOME", os.path.join(cache_home, "torch"))
+    return Path(os.path.expanduser(home)) / "hub/checkpoints" / Path(url).name
 
 
 def only_file(weights_dir: Path | None, patterns: list[str]) -> Path:
@@ -120,6 +150,58 @@ def whereabouts(url: str, weights_dir: Path | None) -> Weights:
     return Weights(path.name, "" if path.is_file() else url)
 
 
+def whereabouts_by_name(
+    encoder: str, network: str, weights_dir: Path | None
+) -> Weights | None:
+    """The same as the encoder's `whereabouts`, without torch; None where only the
+    encoder can tell. Raises UserError as that does."""
+    if encoder == "timm_cnn":
+        return Weights(timm_file(network, weights_dir).name)
+    url = url_in_source(encoder, network)
+    return whereabouts(url, weights_dir) if url else None
+
+
+def url_in_source(encoder: str, network: str) -> str:
+    """The address of the weights that an encoder takes for a network, as torchvision's
+    source names it; "" where that is not found."""
+    if encoder not in OF_TORCHVISION:
+        return ""
+    pattern, known, which = OF_TORCHVISION[encoder]
+    if not network.startswith(known):
+        return ""
+    models = Path(find_spec("torchvision").origin).with_name("models")
+    for path in models.glob(pattern):
+        text = path.read_text(encoding="utf-8")
+        function = re.search(rf"^def {network}\(.*?Optional\[(\w+)\]", text, FLAGS)
+        if not function:
+            continue
+        kind = re.search(rf"^class {function[1]}\(.*?(?=^\S)", text, FLAGS)
+        if not kind:
+            return ""
+        alias = re.search(rf"^    {which} = (\w+)$", kind[0], FLAGS)
+        name = alias[1] if alias else which
+        url = re.search(rf'^    {name} = Weights\(.*?url="(.+?)"', kind[0], FLAGS)
+        return url[1] if url else ""
+    return ""
+
+
+def timm_file(network: str, weights_dir: Path | None) -> Path:
+    """The weight file of `timm_NAME`. Raises UserError if library or file is
+    missing."""
+    if find_spec("timm") is None:
+        raise UserError(
+            f"network {network}",
+            expected="the library timm",
+            found="none",
+            do='run: pip install "rematch-benchmark[timm]"',
+        )
+    name = network.removeprefix("timm_")
+    patterns = []
+    for stem in dict.fromkeys((name, name.removeprefix("tf_"))):
+        patterns += [stem + ending for ending in OF_TIMM]
+    return only_file(weights_dir, patterns)
+
+
 @cache
 def why_unreachable(url: str) -> str:
     """Why an address does not answer, found by asking for its header; "" if it
@@ -134,7 +216,11 @@ def why_unreachable(url: str) -> str:
 def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Tensor]:
     """The tensor that torch saved, or the tensors by name. Raises UserError for
     anything else, which says what there is; `advice` tells how to save tensors."""
+    import torch
+
     if path.suffix == ".safetensors":
+        from safetensors.torch import load_file
+
         expected = "a .safetensors file of plain tensors"
         with readable(path.name, expected, "get it again"), opened(path):
             return load_file(path)
@@ -159,7 +245,7 @@ def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Ten
             raise ValueError(_globals_of(file) or "no file of torch") from error
     are_named = isinstance(loaded, dict) and all(isinstance(n, str) for n in loaded)
     values = loaded.values() if are_named else [loaded]
-    if not all(isinstance(value, Tensor) for value in values):
+    if not all(isinstance(value, torch.Tensor) for value in values):
         raise UserError(
             path.name,
             expected=expected,
@@ -172,6 +258,8 @@ def read_tensors(path: Path, advice: str = SAVE_STATE) -> Tensor | dict[str, Ten
 def _globals_of(file: BinaryIO) -> str:
     """The classes and functions that a file of torch would call, which is never done;
     "" for a file of another kind."""
+    import torch
+
     file.seek(0)
     try:
         names = torch.serialization.get_unsafe_globals_in_checkpoint(file)
@@ -194,6 +282,8 @@ def _described(value: object) -> str:
 
 
 def _kind_of(value: object) -> str:
+    from torch import Tensor
+
     if isinstance(value, Tensor):
         return f"Tensor {tuple(value.shape)}"
     return type(value).__name__
@@ -206,8 +296,10 @@ def read_state(path: Path) -> dict[str, Tensor]:
     complex or without values, for those that are larger than what the file has of
     them, and for NaN and infinity.
     """
+    import torch
+
     state = read_tensors(path)
-    if isinstance(state, Tensor):
+    if isinstance(state, torch.Tensor):
         raise UserError(
             path.name,
             expected="tensors by name",

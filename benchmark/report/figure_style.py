@@ -105,6 +105,10 @@ def save(figure: Figure, stem: Path) -> Path:
     addresses.
     """
     with drawing():
+        for axes in figure.axes:
+            for axis in (axes.xaxis, axes.yaxis):
+                if not axis.label.get_text():
+                    axis.set_label_coords(0, 0)  # else its place is looked for
         layout = figure.get_layout_engine()
         if layout is not None:
             layout.execute(figure)

@@ -8,6 +8,7 @@ This is all that is needed to read results. The inputs of the cells are found in
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -129,7 +130,7 @@ class SeasonNames:
         and of the presets that it needs; every cell if `only` names none."""
         cells = []
         for dataset in self.season.datasets:
-            for preset in self.presets(dataset):
+            for preset in self.presets[dataset]:
                 seeds = self.seeds(dataset, preset)
                 cells += [(dataset, preset, seed) for seed in seeds]
         wanted: set[str] = set()
@@ -140,14 +141,17 @@ class SeasonNames:
             return cells
         return [cell for cell in cells if cell[1] in wanted]
 
-    def presets(self, dataset: str) -> list[str]:
-        """Those of the season that are run on a dataset; a correction where its preset
-        is."""
-        settings = self.season.datasets[dataset]
-        run = self._chosen_by(settings.presets, self.season.presets)
-        if fold_of(dataset):
-            run = self._chosen_by(settings.fold_presets, run)
-        return run
+    @cached_property
+    def presets(self) -> dict[str, list[str]]:
+        """Dataset -> those of the season that are run on it; a correction where its
+        preset is."""
+        presets = {}
+        for dataset, settings in self.season.datasets.items():
+            run = self._chosen_by(settings.presets, self.season.presets)
+            if fold_of(dataset):
+                run = self._chosen_by(settings.fold_presets, run)
+            presets[dataset] = run
+        return presets
 
     def _chosen_by(self, patterns: list[str], presets: list[str]) -> list[str]:
         wanted, unwanted = [], []
@@ -212,7 +216,7 @@ class SeasonNames:
     def check_run(self, dataset: str, preset: str, other: str, seed: int) -> None:
         """Raise UserError unless the season runs `other`, which the preset fuses or
         starts from, with this seed."""
-        if other not in self.presets(dataset) or seed not in self.seeds(dataset, other):
+        if other not in self.presets[dataset] or seed not in self.seeds(dataset, other):
             where = f"season {self.name}: {preset}"
             expected = f"{other}, which it needs, on {dataset} with seed {seed}"
             advice = "correct `presets`, `seeds` or `seeds_of`"

@@ -9,6 +9,7 @@ seasons/shared/params.yaml    settings of all datasets and feature sets of all s
 """
 
 import os
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +24,7 @@ from benchmark.core.files import (
     read_yaml,
     sha256,
     write_bytes,
+    write_json,
     write_text,
 )
 from benchmark.core.names import checked_name
@@ -145,6 +147,25 @@ def resolved(season: str | None = None, only: str | None = None) -> Params:
     )
 
 
+def read_and_note(season: str | None = None) -> Params:
+    """The same as `read_params`; what its methods take is noted."""
+    name = _name_of_season(season) if season else active_season()
+    return placed(resolve_and_note(name, read_season(name)), read_local())
+
+
+def resolve_and_note(name: str, season: Season) -> Params:
+    """The season with every cell spelt out, as `resolve` has it. What its methods take
+    is noted, so that torch need not be imported next time."""
+    remembered = read_remembered()
+    before = len(remembered)
+    brought = read_brought(name)
+    params = resolve(name, season, brought=brought, remembered=remembered)
+    if len(remembered) > before:
+        with suppress(OSError):  # a folder that cannot be written to
+            write_json(REMEMBERED, remembered)
+    return params
+
+
 def read_declaration(season: str | None = None) -> Declaration:
     """A season by name, by default the active one, with its cells by name: for what
     reads results, and needs no method file."""
@@ -166,8 +187,7 @@ def _name_of_season(season: str) -> str:
 
 
 def read_remembered() -> dict[str, dict]:
-    """What methods take, by their code and options, as `season` noted it: so that torch
-    need not be imported to know it."""
+    """What methods take, by their code and options, as far as it was noted."""
     try:
         return read_json(REMEMBERED)
     except UserError:  # missing or damaged, it is made again

@@ -25,6 +25,7 @@ from benchmark.contracts import datasets, methods
 from benchmark.core.errors import UserError
 from benchmark.core.files import read_yaml, write_text
 from benchmark.core.names import folder_of, folder_of_folds, folds_of
+from benchmark.data import raw_files
 from benchmark.data.results import KEPT_FILES
 from benchmark.season.parameter_files import EXTERNAL, SEASON_FILE, SEASONS, SHARED
 from benchmark.season.parameters import CELLS as CELL_FILES
@@ -57,8 +58,11 @@ NO_DIGEST = {"folder", "keeps", "start"}  # of a cell: where files lie
 def write_pipelines(params: Params) -> None:
     """Write the pipelines of a season and of what seasons share. Raises UserError where
     another season has other settings of the same dataset."""
-    for path, content in _contents(params).items():
+    contents = _contents(params)
+    for path, content in contents.items():
         _write(path, content)
+    shared = contents[SHARED]["datasets"].values()
+    raw_files.note_readers(settings["reader"] for settings in shared)
     if not READERS.is_file():  # a stage of its own writes it again
         write_readers()
 
@@ -325,10 +329,9 @@ def _shared_stages(shared: dict[str, dict]) -> list[Stage | Group]:
 def _dataset_stages(name: str, settings: dict) -> list[Stage]:
     """Fetch and prepare it."""
     own = {str(SHARED): [f"datasets.{name}"], str(READERS): [settings["reader"]]}
-    reader = datasets.load(settings["reader"])
     manifest = f"data/manifests/{name}.json"
     fetched = {manifest: KEPT}
-    if reader.card(reader.Options()).obtain:
+    if raw_files.has_files(settings["reader"]):
         # Raw files are an output so that DVC sees edits: it keeps no copy and deletes
         # nothing.
         fetched[f"data/raw/{name}"] = KEPT

@@ -355,13 +355,10 @@ def code_files(path: Path) -> dict[Path, str]:
         file = ahead.pop()
         if file in reached or not file.is_file():
             continue
-        reached[file], names = _digest_and_imports(file.read_text(encoding="utf-8"))
-        for name in names:
-            ahead.append(file.parent / f"{name.partition('.')[0]}.py")
-            # benchmark.contracts.methods.x
-            if name.startswith(CONTRACTS) and name.count(".") > 2:
-                kind, plugin = name.split(".")[2:4]
-                ahead.append(HOME / kind / f"{plugin}.py")
+        source = file.read_text(encoding="utf-8")
+        reached[file], beside, plugins = _digest_and_imports(source)
+        ahead += [file.parent / name for name in beside]
+        ahead += [HOME / name for name in plugins]
     return reached
 
 
@@ -379,10 +376,10 @@ def method_digest(method: str) -> str:
 
 
 @cache
-def _digest_and_imports(source: str) -> tuple[str, frozenset[str]]:
+def _digest_and_imports(source: str) -> tuple[str, frozenset[str], frozenset[str]]:
     """sha256 of the text without comments and docstrings and, outside of strings, blank
-    lines and trailing spaces; and the dotted names that it imports: `from a import b`
-    gives a and a.b."""
+    lines and trailing spaces; and the files that it may import: those beside it, and
+    plug-ins."""
     tree = ast.parse(source)
     lines = source.splitlines()
     verbatim: set[int] = set()  # rows that end within a string
@@ -402,7 +399,15 @@ def _digest_and_imports(source: str) -> tuple[str, frozenset[str]]:
         elif line.strip():
             code.append(line.rstrip())
     digest = hashlib.sha256("\n".join(code).encode()).hexdigest()
-    return digest, frozenset(_imports(tree))
+    beside = set()
+    plugins = set()
+    for name in _imports(tree):
+        beside.add(f"{name.partition('.')[0]}.py")
+        # benchmark.contracts.methods.x
+        if name.startswith(CONTRACTS) and name.count(".") > 2:
+            kind, plugin = name.split(".")[2:4]
+            plugins.add(f"{kind}/{plugin}.py")
+    return digest, frozenset(beside), frozenset(plugins)
 
 
 def _docstring_rows(tree: ast.Module) -> Iterator[int]:
@@ -415,6 +420,7 @@ def _docstring_rows(tree: ast.Module) -> Iterator[int]:
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
+    """The dotted names that it imports: `from a import b` gives a and a.b."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -12,40 +12,50 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmark.report.markdown import code, escaped, inside
 from benchmark.report.tables import as_markdown
 from benchmark.stats import PERCENT
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from benchmark.boards.boards import Board
     from benchmark.report.figure_listing import FigureFolder
     from benchmark.season.parameters import Declaration
 
-ENVIRONMENT = Environment(
-    loader=FileSystemLoader(Path(__file__).parents[1] / "templates"),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-    # Markdown, not HTML: templates pass text from elsewhere to `escaped`
-    autoescape=False,
-)
-ENVIRONMENT.filters |= {
-    "escaped": escaped,
-    "inside": inside,
-    "code": code,
-    "table": as_markdown,
-}
-ENVIRONMENT.globals["PERCENT"] = PERCENT
-ENVIRONMENT.filters["folded"] = (
-    "<details>\n<summary>{1}</summary>\n\n{0}</details>\n\n".format
-)
+TEMPLATES = Path(__file__).parents[1] / "templates"
+FOLDED = "<details>\n<summary>{1}</summary>\n\n{0}</details>\n\n"
+
+
+@cache
+def environment() -> Environment:
+    """How templates are filled: made when it is asked for, as a verb that takes a cell
+    of a page need not wait for Jinja."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        # Markdown, not HTML: templates pass text from elsewhere to `escaped`
+        autoescape=False,
+    )
+    made.filters |= {
+        "escaped": escaped,
+        "inside": inside,
+        "code": code,
+        "table": as_markdown,
+        "folded": FOLDED.format,
+    }
+    made.globals["PERCENT"] = PERCENT
+    return made
 
 
 @dataclass(frozen=True)
@@ -82,4 +92,4 @@ def listed_pages(inputs: SeasonInputs) -> Iterator[Page]:
 def filled(template: str, **values: object) -> str:
     """The template of this file name with its values; raises jinja2.UndefinedError if
     one is missing."""
-    return ENVIRONMENT.get_template(template).render(**values)
+    return environment().get_template(template).render(**values)
