@@ -43,15 +43,7 @@ def annotated(dataset: str, path: Path) -> Prepared:
     tables = read(raw, options)
     card = module.card(options)
     of_test = _test_tables(path, tables, card.expected_images.get(SPLIT))
-    with redone_by("score", path):
-        check_rows(of_test)
-    if of_test.images["group"].nunique() < 2:
-        raise UserError(
-            path,
-            expected="test images of two groups or more, so that some answer is wrong",
-            found="one",
-            do="add images",
-        )
+    _check(of_test, path)
     declared = []
     if hasattr(module, "layers"):
         declared = module.layers(raw, of_test, options)
@@ -83,6 +75,19 @@ def annotated(dataset: str, path: Path) -> Prepared:
         folder=Path(dataset),
         **judged,
     )
+
+
+def _check(of_test: Tables, path: Path) -> None:
+    """Raise UserError for a test split in which nothing can be searched."""
+    with redone_by("score", path):
+        check_rows(of_test)
+    if of_test.images["group"].nunique() < 2:
+        raise UserError(
+            path,
+            expected="test images of two groups or more, so that some answer is wrong",
+            found="one",
+            do="add images",
+        )
 
 
 def _options(module: ModuleType, path: Path) -> object:
