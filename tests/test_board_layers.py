@@ -29,7 +29,7 @@ from benchmark.data.rank_keys import RankKey
 from benchmark.data.results import Ranks
 from benchmark.papers.printed_tables import papers
 from benchmark.report.__main__ import write_report
-from benchmark.report.pages.ledger_pages import layer_changes
+from benchmark.report.pages.ledger_pages import ChangedVerdict, layer_changes
 from benchmark.season.parameters import OwnClaim, Params
 from benchmark.stats.claim_kinds import Conclusion
 
@@ -299,7 +299,8 @@ def test_the_ledger_names_the_verdicts_that_a_layer_changes():
     (told,) = layer_changes([of])
     assert told.judged == 1 and told.layers == ["crowd", "experts"]
     changed = ByLayer(Conclusion.HOLDS, Conclusion.REVERSED, True)
-    assert told.changed == [(claim, "crowd", changed)]
+    verdict = ChangedVerdict(claim=claim, layer="crowd", conclusions=changed)
+    assert told.changed == [verdict]
     assert list(layer_changes([of.model_copy(update={"datasets": []})])) == []
 
 

@@ -193,7 +193,8 @@ def raw_dataset(params: Any, name: str) -> RawDataset:
 
 def has_files(reader: str) -> bool:
     """Whether a reader reads raw files, and does not draw all. One that is noted is not
-    loaded: pandas takes half a second."""
+    loaded: pandas takes half a second. Raises UserError for a name of none."""
+    datasets.check_name(reader)
     noted = _noted_readers()
     digest = sha256(datasets.FOLDER / f"{reader}.py")
     if digest in noted:
