@@ -230,5 +230,5 @@ def test_readers_that_are_noted_are_not_loaded(tmp_path, monkeypatch):
     loaded.clear()
     assert {name: raw_files.has_files(name) for name in expected} == expected
     assert not loaded
-    raw_files.READERS.write_text("{")
+    raw_files.NOTED_READERS.write_text("{")
     assert raw_files.has_files("flickr8k") and loaded == ["flickr8k"]

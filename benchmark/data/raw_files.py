@@ -33,7 +33,7 @@ from benchmark.core.names import fault_of
 # checksums computed earlier on this machine; never committed
 HASHED = Path(".scratch/hashed")
 # readers by the sha256 of their text, and whether they read files; never committed
-READERS = Path(".scratch/readers.json")
+NOTED_READERS = Path(".scratch/readers.json")
 SAMPLE = 30  # images that tell a release
 
 
@@ -210,12 +210,12 @@ def note_readers(readers: Iterable[str]) -> None:
     for reader in readers:
         found[sha256(datasets.FOLDER / f"{reader}.py")] = has_files(reader)
     if found != noted:
-        write_json(READERS, found)
+        write_json(NOTED_READERS, found)
 
 
 def _noted_readers() -> dict[str, bool]:
     try:
-        return read_json(READERS)
+        return read_json(NOTED_READERS)
     except UserError:  # missing or damaged, it is made again
         return {}
 

@@ -46,7 +46,7 @@ OF_TORCHVISION = {
     DETECTORS: ("detection/*.py", DETECTING, DETECTED),
 }
 OF_TIMM = (".pth", "-*.pth", ".safetensors", "-*.safetensors")  # ends of names
-FLAGS = re.DOTALL | re.MULTILINE
+ACROSS_LINES = re.DOTALL | re.MULTILINE
 LARGEST = 1 << 36  # bytes of weights
 PATIENCE = 4  # seconds for an address to answer
 NAMED, LISTED = 3, 30  # entries of an object, and networks, that a message lists
@@ -172,15 +172,19 @@ def url_in_source(encoder: str, network: str) -> str:
     models = Path(find_spec("torchvision").origin).with_name("models")
     for path in models.glob(pattern):
         text = path.read_text(encoding="utf-8")
-        function = re.search(rf"^def {network}\(.*?Optional\[(\w+)\]", text, FLAGS)
+        function = re.search(
+            rf"^def {network}\(.*?Optional\[(\w+)\]", text, ACROSS_LINES
+        )
         if not function:
             continue
-        kind = re.search(rf"^class {function[1]}\(.*?(?=^\S)", text, FLAGS)
+        kind = re.search(rf"^class {function[1]}\(.*?(?=^\S)", text, ACROSS_LINES)
         if not kind:
             return ""
-        alias = re.search(rf"^    {which} = (\w+)$", kind[0], FLAGS)
+        alias = re.search(rf"^    {which} = (\w+)$", kind[0], ACROSS_LINES)
         name = alias[1] if alias else which
-        url = re.search(rf'^    {name} = Weights\(.*?url="(.+?)"', kind[0], FLAGS)
+        url = re.search(
+            rf'^    {name} = Weights\(.*?url="(.+?)"', kind[0], ACROSS_LINES
+        )
         return url[1] if url else ""
     return ""
 
