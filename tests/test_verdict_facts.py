@@ -37,6 +37,38 @@ def test_a_statement_stands_before_its_verdict(facts):
     assert lines(facts | {"statement": "Ours is better."})[0] == "Ours is better."
 
 
+@pytest.mark.parametrize("on_test_set", ["holds", "undecided"])
+def test_what_these_images_alone_say_is_told_where_it_differs(facts, on_test_set):
+    facts |= {"conclusion": "undecided", "on_test_set": on_test_set}
+    scope = f"for other trainings on these {facts['unit']}"
+    told = [line for line in lines(facts) if line.startswith(scope)]
+    assert told == ([f"{scope}: holds"] if on_test_set == "holds" else [])
+
+
+@pytest.mark.parametrize("of_trainings", ["above", "compatible"])
+def test_of_a_printed_number_too(of_trainings):
+    against = {
+        "result": "ours",
+        "printed": 58.6,
+        "decimals": 1,
+        "metric": "R@1",
+        "conclusion": "compatible",
+        "reason": "",
+        "level": 60.0,
+        "low": 57.0,
+        "high": 63.0,
+        "margin": 1.0,
+        "on_test_set": {"conclusion": of_trainings, "interval": [59.7, 60.3]},
+        "queries": 5000,
+        "unit": "images",
+        "units": 1000,
+        "seeds": 3,
+        "notes": [],
+    }
+    scope = "for other trainings on these images [59.7, 60.3]: above"
+    assert (scope in lines(against)) == (of_trainings == "above")
+
+
 def test_text_of_files_does_nothing_in_markdown(facts):
     text = page(facts | {"notes": ["<b>|x|</b>"]})
     assert "<b>" not in text

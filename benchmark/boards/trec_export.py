@@ -37,11 +37,16 @@ WAYS = tuple(OTHER)
 def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> None:
     """Write the qrels of a dataset, and one run per direction and outcome of retrieval
     with a result. Raises UserError where what it retrieved is missing or of another
-    split."""
+    split; nothing is written then."""
     queries = results.test_queries(data)
     ids = {}
     for way in WAYS:
         ids[way] = np.array([_name(query) for query in queries[way]], dtype=object)
+    retrieving = []
+    for outcome in outcomes:
+        if outcome.is_ok and outcome.record.task == "retrieval":
+            _check_retrieved(outcome, ids)
+            retrieving.append(outcome)
     split, stem = data.split("test"), folder / _name(data.folder.name)
     relevance = Relevance.of(split.group_of_image, split.image_of_caption)
     own_P2 = relevance.own(T2I).right
@@ -54,9 +59,20 @@ def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> Non
             pairs_P2 = np.concatenate([pairs.right, wrong])
             path = f"{stem}.{way}.{_name(layer)}.qrels"
             _write_qrels(path, ids, way, pairs_P2, len(pairs.right))
-    for outcome in outcomes:
-        if outcome.is_ok and outcome.record.task == "retrieval":
-            _write_runs(outcome, ids, folder)
+    for outcome in retrieving:
+        _write_runs(outcome, ids, folder)
+
+
+def _check_retrieved(outcome: Outcome, ids: Mapping[str, np.ndarray]) -> None:
+    """Raises UserError where what it retrieved is missing or of another split."""
+    for way, items_QK in outcome.kept.retrieved.items():
+        if way not in WAYS:
+            continue
+        queries, items = len(ids[way]), len(ids[OTHER[way]])
+        if len(items_QK) != queries or items_QK.max(initial=0) >= items:
+            expected = f"{queries} queries over {items} items"
+            other = f"{len(items_QK)} queries over other items"
+            raise UserError(outcome.kept.place, expected, other, "run: dvc repro")
 
 
 def _write_qrels(
@@ -73,17 +89,12 @@ def _write_qrels(
 def _write_runs(outcome: Outcome, ids: Mapping[str, np.ndarray], folder: Path) -> None:
     """One file per direction; `ids` are of its queries, which are the items of the
     other one."""
-    record, place = outcome.record, outcome.kept.place
+    record = outcome.record
     tag = f"{_name(record.dataset)}-{_name(record.preset)}-{record.seed}"
     for way, items_QK in outcome.kept.retrieved.items():
         if way not in WAYS:
             continue
         queries_Q, items_N = ids[way], ids[OTHER[way]]
-        is_within = items_QK.max(initial=0) < len(items_N)
-        if len(items_QK) != len(queries_Q) or not is_within:
-            expected = f"{len(queries_Q)} queries over {len(items_N)} items"
-            other = f"{len(items_QK)} queries over other items"
-            raise UserError(place, expected, other, "run: dvc repro")
         count, depth = items_QK.shape
         ranks = np.tile(np.arange(1, depth + 1), count)
         run = pd.DataFrame({"query": queries_Q.repeat(depth), "Q0": "Q0"})
