@@ -92,8 +92,8 @@ def test_the_command_counts_impossible_rows_and_may_exit_1(capsys):
 @pytest.mark.parametrize(
     ("words", "where", "found"),
     [
-        ((), "audit", "both or none"),
-        (("table.csv", "--papers"), "audit", "both or none"),
+        ((), "audit", "neither"),
+        (("table.csv", "--papers"), "audit", "both"),
         (("none.csv",), "none.csv", "nothing"),
         (("table.xlsx",), "table.xlsx", ".xlsx"),
         (("table.csv", "--queries", "many"), "--queries", "many"),

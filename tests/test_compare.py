@@ -116,11 +116,16 @@ def test_the_largest_changes_of_each_kind_stand_first(capsys):
 def test_the_only_dataset_with_both_rows_needs_no_name():
     season = []
     for dataset, presets in (("x", "a"), ("y", "ab"), ("z", "b")):
-        rows = dict.fromkeys(presets, "a row")
-        season.append(SimpleNamespace(dataset=dataset, row=rows.get))
+        rows = {preset: SimpleNamespace(preset=preset) for preset in presets}
+        board = SimpleNamespace(dataset=dataset, row=rows.get, rows=rows.values())
+        season.append(board)
     assert compare.chosen_board(season, "ab", None).dataset == "y"
-    with refused("--dataset", found="0 of x, z"):
+    with refused("--dataset", found="2 of x, y"):
+        compare.chosen_board(season[:2], "aa", None)
+    with refused("a and b", found="none of x, z"):
         compare.chosen_board(season[::2], "ab", None)
+    with refused("preset 'c'"):
+        compare.chosen_board(season, "ac", None)
 
 
 def test_a_clone_without_data_has_the_verdict(season, capsys):

@@ -70,7 +70,7 @@ def test_the_folder_of_weights_is_looked_at(folder, capsys):
     image = {"network": "drawn_cnn"}
     enter({"shapes": {"words": words, "image": image}}, ["scan_t2i_avg"])
     assert main(["doctor"]) == 0
-    Path("weights/mobilenet_v2-b0353104.pth").touch()
+    Path("weights/mobilenet_v2-b0353104.pth").write_bytes(b"w")
     proposals = {"how": "rpn", "network": "mobilenet_v2"}
     image = {"network": "drawn_cnn"}
     enter(
@@ -80,7 +80,11 @@ def test_the_folder_of_weights_is_looked_at(folder, capsys):
     assert main(["doctor"]) == 2
     told = capsys.readouterr().out
     assert "fasterrcnn_resnet50_fpn_v2_coco-*.pth" in told
-    Path("weights/fasterrcnn_resnet50_fpn_v2_coco-dd69338a.pth").touch()
+    detector = Path("weights/fasterrcnn_resnet50_fpn_v2_coco-dd69338a.pth")
+    detector.touch()
+    assert main(["doctor"]) == 2
+    assert f"{detector}: expected weights" in capsys.readouterr().out
+    detector.write_bytes(b"w")
     assert main(["doctor"]) == 0
 
 
@@ -130,6 +134,9 @@ def test_vectors_of_captions_are_missing_with_their_words(folder):
     assert len(told) == len(findings) - 1 == len(set(told))
     assert f"{kinds['words']} and 1 more" in told
     assert not findings[kinds["pictures"]].is_missing
+    Path("vectors.bin").touch()
+    found = doctor.findings_of(params)[kinds["sentences"]]
+    assert found.is_missing and "vectors.bin: an empty file" in found.text
 
 
 def test_folders_that_are_gone_are_missing(folder):
@@ -207,6 +214,12 @@ def test_what_an_encoder_lacks_is_told_where_its_words_lack_nothing(folder):
     findings = doctor.findings_of(params)
     assert not findings[kinds["words"]].is_missing
     assert "infersent.pkl" in findings[kinds["sentences"]].text
+    settings["words"] = {"vectors": "vectors.bin", "size": 5}
+    enter({"shapes": settings}, ["cyclematch"])
+    params = read_params()
+    kinds = {each.kind: name for name, each in params.feature_sets.items()}
+    lacking = doctor.findings_of(params)[kinds["sentences"]].text
+    assert "infersent.pkl" in lacking and "vectors.bin" in lacking
 
 
 # Torch --------------------------------------------------------------------------------

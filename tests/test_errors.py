@@ -42,6 +42,14 @@ def test_the_name_that_is_most_alike():
     assert suggested(7, []) == "7"
 
 
+def test_a_misspelt_key_is_named_and_not_what_is_missing_for_it():
+    misspelt = {name: MINE[name] for name in MINE if name != "presets"}
+    with refused("s.yaml: prests", found="presets"):
+        checked(Season, misspelt | {"prests": ["cca"]}, "s.yaml")
+    with refused("s.yaml: presets", "a value", "nothing"):
+        checked(Season, misspelt, "s.yaml")
+
+
 def test_of_many_names_the_first_are_listed():
     assert listed(["a", "b"], 2) == "a, b"
     assert listed(["a", "b", "c"], 2) == "a, b and 1 more"

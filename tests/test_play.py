@@ -156,11 +156,13 @@ def test_options_of_play_and_verify_are_refused_in_a_line(monkeypatch, capsys):
 
 def test_a_dry_run_tells_how_long_its_trainings_took(monkeypatch):
     cells = dict.fromkeys(["a-vse-0", "a-vse-1", "a-scan-0"])
-    params = SimpleNamespace(cells=cells)
+    params = SimpleNamespace(cells=cells, season="try")
     seconds = {"a-vse-0": 1800.0, "a-vse-1": 1800.0, "a-scan-0": 9e9}
     monkeypatch.setattr(play.tasks, "training_seconds", lambda _: seconds)
     stale = ["prepare", "train@a-vse-0", "train_on@a-vse-1"]  # one has a start
-    assert "2 of them trainings: took 1.0 hours" in play.hours_of(params, stale)
+    told = play.hours_of(params, stale)
+    assert "2 of them trainings: took 1.0 hours" in told
+    assert "rematch doctor try --estimate" in told
     del seconds["a-vse-1"]
     assert "1 of these took 0.5 hours" in play.hours_of(params, stale)
     seconds.clear()

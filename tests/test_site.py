@@ -455,7 +455,8 @@ def test_a_row_is_a_line_and_on_a_narrow_screen_a_card(folder, browser):
     index = folder / "public/index.html"
     visit(browser, index, f"leaderboard/{OPEN}", "svg.bar")
     heights = (
-        "return [...document.querySelectorAll('tbody tr')].map(r => r.offsetHeight)"
+        "return [...document.querySelectorAll('.dataTable tbody tr')]"
+        ".map(r => r.offsetHeight)"
     )
     assert max(browser.execute_script(heights)) < 40
     box = browser.find_element("css selector", ".cards")

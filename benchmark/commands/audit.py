@@ -82,7 +82,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise UserError(
             "audit",
             expected="a table, or --papers",
-            found="both or none",
+            found="both" if arguments.papers else "neither",
             do="name a table, or add --papers",
         )
     if arguments.papers:

@@ -92,14 +92,25 @@ def chosen_board(
 ) -> Board:
     """The board of a dataset or, without a name, the season's only board, or else the
     only one on which both presets were run. Raises UserError if there is no such
-    board, or if there are several."""
+    board or preset, or if there are several."""
     boards = {board.dataset: board for board in season}
     if dataset is not None:
         return entry(boards, dataset, "dataset")
     if len(season) == 1:
         return season[0]
     with_both = [board for board in season if all(map(board.row, presets))]
-    if len(with_both) != 1:
+    if not with_both:
+        known = {row.preset: row for board in season for row in board.rows}
+        for preset in presets:
+            entry(known, preset, "preset", "correct the name")
+        both = " and ".join(presets)
+        raise UserError(
+            both,
+            expected="a dataset where both were run",
+            found=f"none of {', '.join(boards)}",
+            do="name two presets of one dataset",
+        )
+    if len(with_both) > 1:
         raise UserError(
             "--dataset",
             expected="one where both were run",

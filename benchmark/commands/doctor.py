@@ -87,7 +87,7 @@ def main(arguments: argparse.Namespace) -> None:
         device, fingerprint = loaded_facts(params.device)
     else:
         device = device_told(params.device)
-        fingerprint = "told by --estimate, which loads torch"
+        fingerprint = "shown by --estimate, which loads torch"
     print(f"device         {device}")
     print(f"numerics       {numerics.current().mode}, fingerprint {fingerprint}")
     print(f"packages       {', '.join(packages)}")
@@ -120,7 +120,7 @@ def costs(params: Params) -> str:
         hours = sum(timed.values()) / 3600
         machine = "on the machine that ran them"
         return f"{count}; {len(timed)} of them took {hours:.1f} hours {machine}"
-    return f"{count}, none timed yet; --estimate tells the hours on this machine"
+    return f"{count}, none timed yet; --estimate says how many hours on this machine"
 
 
 def disk_of(params: Params) -> Disk:
@@ -161,10 +161,14 @@ def findings_of(params: Params) -> dict[str, Finding]:
         if is_made or feature_set.is_taken:
             continue
         source = names.get(feature_set.source, "")  # of vectors of words, for example
+        finding = features_finding(params, feature_set)
+        # what its source lacks is lacking here, too
         if source in findings and findings[source].is_missing:
-            findings[key] = findings[source]  # what it lacks is lacking here, too
-        else:
-            findings[key] = features_finding(params, feature_set)
+            lines = [findings[source].text]
+            if finding.is_missing:
+                lines.append(finding.text)
+            finding = Finding("\n  ".join(lines), is_missing=True)
+        findings[key] = finding
     return findings
 
 
@@ -229,14 +233,19 @@ def features_finding(params: Params, features: FeatureSet) -> Finding:
     """Which file an encoding needs and lacks, and where it is to be put, or which
     weights will be downloaded."""
     raw = raw_files.raw_dataset(params, whole_of(features.dataset)).origin
+    lacking = []
     for path in files_of(params, features):
+        option = "--weights-dir DIR"
+        if path.is_relative_to(raw):
+            option = f"--source {features.dataset}=DIR"
+        command = f"rematch season {params.season} {option}"
         if not path.exists():
-            option = "--weights-dir DIR"
-            if path.is_relative_to(raw):
-                option = f"--source {features.dataset}=DIR"
-            command = f"rematch season {params.season} {option}"
             advice = f"put it there, or name its folder: {command}"
-            return Finding(f"{path}: not found; {advice}", is_missing=True)
+            lacking.append(f"{path}: not found; {advice}")
+        elif path.is_file() and not path.stat().st_size:
+            lacking.append(f"{path}: an empty file; get it again")
+    if lacking:
+        return Finding("\n  ".join(lacking), is_missing=True)
     weights = Path(params.weights_dir) if params.weights_dir else None
     try:
         if features.encoder == TRANSFORMER:
@@ -264,17 +273,18 @@ def download_finding(params: Params, weights: weight_files.Weights) -> Finding:
 
 
 def files_of(params: Params, features: FeatureSet) -> list[Path]:
-    """The files of others that an encoding reads, if it reads any."""
+    """The files of others that an encoding reads."""
     raw = raw_files.raw_dataset(params, whole_of(features.dataset)).origin
+    files = []
     if features.image and features.image.features:
-        return [raw / features.image.features]
+        files.append(raw / features.image.features)
     if features.proposals and features.proposals.how == "file":
-        return [raw / features.proposals.boxes]
+        files.append(raw / features.proposals.boxes)
     if features.words and features.words.vectors:
-        return [Path(features.words.vectors)]
+        files.append(Path(features.words.vectors))
     if features.sentence and features.sentence.weights:
-        return [Path(features.sentence.weights)]
-    return []
+        files.append(Path(features.sentence.weights))
+    return files
 
 
 def networks_of(features: FeatureSet) -> list[tuple[str, str]]:

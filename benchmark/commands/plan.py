@@ -214,7 +214,7 @@ def shown(facts: Mapping) -> str:
         else:
             needed = f"needs more than {MOST_SEEDS} seeds"
         sentence = (
-            f"On {facts['image_count']:,} images it {needed} of each row with a "
+            f"On {facts['image_count']:,} images it {needed} of each row for a "
             f"power of {goal} {claim}: true difference {difference:g}, margin "
             f"{facts['margin']:.3g})."
         )

@@ -144,12 +144,14 @@ def hours_of(params: Params, stale: Collection[str]) -> str:
     line = f"{number}, {trainings} of them trainings"
     if not trainings:
         return line
+    command = f"rematch doctor {params.season} --estimate"
+    estimate = f"{command} says how many hours on this machine"
     if not known:
-        return f"{line}, none of which was timed yet"
+        return f"{line}, none of which was timed yet; {estimate}"
     took = f"took {sum(known) / 3600:.1f} hours, one after the other"
     if len(known) < trainings:
         took = f"{len(known)} of these {took}; no time is known of the others"
-    return f"{line}: {took}, on the machine that ran them"
+    return f"{line}: {took}, on the machine that ran them; {estimate}"
 
 
 def tasks_of(params: Params, records: "Records") -> dict[str, Task]:

@@ -204,6 +204,8 @@ def score_and_show(arguments: argparse.Namespace, data: Prepared) -> External:
         print(json_text(report.facts()), end="")
     else:
         report.show()
+    if arguments.out:
+        tell(arguments, f"{arguments.out}: the rank of every query")
     return external
 
 

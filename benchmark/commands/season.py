@@ -28,7 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("name", nargs="?", help="a season of seasons/, or the path of a file")
     add("--remove", metavar="ROW", help="remove a row that `rematch score` added")
     add("--schema", action="store_true", help="print the JSON schema, for editors")
-    add("--weights-dir", help="folder of pretrained networks and word vectors")
+    about = "folder of pretrained networks and word vectors; '' forgets it"
+    add("--weights-dir", metavar="DIR", help=about)
     sources = {"action": "append", "default": [], "metavar": "DATASET=DIR"}
     folder = "folder with the raw files of a dataset, or of a reader; may be repeated"
     add("--source", **sources, help=folder)
@@ -49,7 +50,7 @@ def main(arguments: argparse.Namespace) -> None:
             print(f"removed: {row.key}")
         pipeline.write_pipelines(files.resolved(name))
         print(f"next: rematch report --season {name}, or dvc repro")
-    elif not (arguments.name or arguments.weights_dir or arguments.source):
+    elif not (arguments.name or arguments.source) and arguments.weights_dir is None:
         files.check_project()
         show(files.resolved())
     else:
@@ -74,7 +75,9 @@ def activate(season: str, weights_dir: str | None, sources: Iterable[str] = ()) 
     files.keep_file(files.season_path(season), name)
     local = files.read_local()  # after keep_file, which may write to it
     changes = {
-        "weights_dir": weights_dir or local.weights_dir,
+        "weights_dir": local.weights_dir
+        if weights_dir is None
+        else weights_dir or None,
         "sources": local.sources | folders,
     }
     local = local.model_copy(update=changes)

@@ -31,6 +31,7 @@ from benchmark.boards.boards import RANKED_BY, Board, Outcome, Row
 from benchmark.boards.claim_ledger import LedgerRow
 from benchmark.boards.claims import ClaimTest
 from benchmark.boards.claims_file import (
+    DRAWN,
     ClaimEntry,
     Leader,
     Made,
@@ -39,7 +40,7 @@ from benchmark.boards.claims_file import (
     read_seasons,
     rounded,
 )
-from benchmark.boards.comparisons import compare, known_interval
+from benchmark.boards.comparisons import compare, known_interval, trainings_of
 from benchmark.boards.grades import FAILING, HOLDING, Grade
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
@@ -134,7 +135,8 @@ def write_front(
     text = ledger_page(seasons, rows, links_into(written), figures)
     of_claims = [*claims_found(rows), *own_claims_found(written)]
     of_claims.sort(key=lambda claim: not claim["verdicts"])  # the tested ones first
-    found = [*rows_found(written), *of_claims]
+    photographs_first = sorted(written, key=is_drawn)
+    found = [*rows_found(photographs_first), *of_claims]
     write_script(folder / "data/search.js", "search", found)
     links, hours = {}, {}
     for season in seasons:
@@ -161,6 +163,11 @@ def write_front(
     write_text(folder / "index.html", front.render(**facts))
     for name in ("site.css", "page.js", "front.js"):
         shutil.copy(FILES / name, folder)
+
+
+def is_drawn(season: Mapping) -> bool:
+    """Whether a season has no photographs."""
+    return all(board["split"] == DRAWN for board in season["boards"])
 
 
 def correlations(written: Sequence[dict], names: Sequence[str]) -> list[dict]:
@@ -331,7 +338,7 @@ def write_season(
     """Write the data of a season's page; returns what the page is told first."""
     boards = read_boards(params)
     cells = sum(len(board.outcomes) for board in boards)
-    print(f"site {params.season}: {cells} cells", flush=True)
+    print(f"site {params.season}: cells: {cells}", flush=True)
     season = {
         "season": params.season,
         "title": params.title,
@@ -502,8 +509,7 @@ def row_data(
     board: Board, row: Row, metrics: Sequence[str], place: RowEntry | None = None
 ) -> dict:
     """A row with its cells; without a result it has no metrics, and no intervals."""
-    fuse = row.declared.fuse
-    members = [member for member, _ in fuse.members] if fuse else []
+    others = trainings_of(board, row) - {row.preset}
     intervals = {}  # metric -> low, high, whether it is of these trainings only
     for metric in (*metrics, "overlap_s") if row.played else ():
         ends, is_of_these = known_interval(board, row, metric)
@@ -515,7 +521,7 @@ def row_data(
         "name": short_name(row.title),
         "method": row.method,
         # the presets whose trainings gave its scores; empty: it has its own
-        "trained_as": list(dict.fromkeys(members)),
+        "trained_as": [each.preset for each in board.rows if each.preset in others],
         "corrected": bool(row.played) and row_warnings.is_corrected(row),
         "features_of_paper": has_features_of_paper(board, row),
         "status": "ok" if row.played else row.record.status,
@@ -636,9 +642,10 @@ def write_queries(params: Params, board: Board, folder: Path, is_public: bool) -
     data = prepared_tables.read(board.dataset)
     split, is_shown = data.split("test"), board.card["may_publish"] or not is_public
     images, captions = data.images, data.captions
-    files, texts = [], []
+    files, texts, without_images = [], [], ""
     if is_shown:
-        files = _write_images(params, data, folder / "images" / board.dataset)
+        images_folder = folder / "images" / board.dataset
+        files, without_images = _write_images(params, data, images_folder)
         texts = captions["text"].iloc[split.caption_rows].tolist()
     items = {
         "images": images["image_id"].iloc[split.image_rows].tolist(),
@@ -662,21 +669,23 @@ def write_queries(params: Params, board: Board, folder: Path, is_public: bool) -
             queries[way] = {"ranks": outcome.ranks(way).tolist(), "items": shown}
         name = f"{board.dataset}/{row.preset}"
         write_script(folder / f"data/queries/{name}.js", f"queries {name}", queries)
-    line = f"{board.dataset}: {len(rows)} presets to browse, {len(files)} images"
+    line = f"{board.dataset}: presets to browse: {len(rows)}; images: {len(files)}"
     if missing:
         line += (
             f"; what {missing} retrieved is not kept here: run them again, or dvc pull "
             "with a remote"
         )
-    return line
+    return f"{line}; {without_images}" if without_images else line
 
 
-def _write_images(params: Params, data: Prepared, folder: Path) -> list[str]:
-    """Small test images in the split's order; none where they are not on this
-    machine."""
+def _write_images(
+    params: Params, data: Prepared, folder: Path
+) -> tuple[list[str], str]:
+    """The names of small test images in the split's order, and why there are none where
+    they are not on this machine."""
     files = data.images["file"].iloc[data.split("test").image_rows]
     if (files == "").any():
-        return []
+        return [], "the dataset has no images"
     folder.mkdir(parents=True)
     names = [f"{number:05d}.jpg" for number in range(len(files))]
     try:
@@ -685,6 +694,6 @@ def _write_images(params: Params, data: Prepared, folder: Path) -> list[str]:
         for name, file in zip(names, bar, strict=True):
             small = ImageOps.contain(open_image(file), (SIDE, SIDE))
             small.save(folder / name, quality=80)
-    except (UserError, OSError):
-        return []
-    return names
+    except (UserError, OSError) as error:
+        return [], str(error)
+    return names, ""

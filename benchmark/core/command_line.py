@@ -88,6 +88,7 @@ def run_stage(
         prog=program,
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     configure(parser)
     words = sys.argv[1:] if argv is None else argv

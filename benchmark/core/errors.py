@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 MOST_NAMES = 12  # that a message lists
 LONGEST = 200  # characters of a value or name in a message
@@ -179,7 +180,7 @@ def checked(model: type[M], data: object, where: str) -> M:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        place = error.errors()[0]["loc"][:-1]
+        place = telling(error)["loc"][:-1]
         raise unfit(error, where, keys_at(model, place)) from error
 
 
@@ -224,10 +225,21 @@ def _models_in(kind: object) -> list[type[BaseModel]]:
     return models
 
 
+def telling(error: ValidationError) -> ErrorDetails:
+    """The first thing that pydantic found wrong; beside a missing key an unknown one of
+    the same place, which may be it."""
+    first, *others = error.errors()
+    if first["type"] == "missing":
+        for other in others:
+            is_beside = other["loc"][:-1] == first["loc"][:-1]
+            if other["type"] == "extra_forbidden" and is_beside:
+                return other
+    return first
+
+
 def unfit(error: ValidationError, where: str, known: list[str]) -> UserError:
-    """The first thing that pydantic found wrong; `known` are the valid keys of its
-    place."""
-    first = error.errors()[0]
+    """What pydantic found wrong; `known` are the valid keys of its place."""
+    first = telling(error)
     parts = [str(part)[:LONGEST] for part in first["loc"]]
     key = ".".join(part for part in parts if not TAG.fullmatch(part)) or "(top level)"
     place = f"{where}: {key}"

@@ -124,8 +124,8 @@ def _downloaded(url: str) -> Path:
 
 
 def only_file(weights_dir: Path | None, patterns: list[str]) -> Path:
-    """The one file of the folder that fits any pattern. Raises UserError for none and
-    several."""
+    """The one file of the folder that fits any pattern. Raises UserError for none, for
+    several, and for an empty one."""
     fitting: set[Path] = set()
     if weights_dir:
         for pattern in patterns:
@@ -138,7 +138,10 @@ def only_file(weights_dir: Path | None, patterns: list[str]) -> Path:
             found=", ".join(names) or "none",
             do=NAME_FOLDER,
         )
-    return fitting.pop()
+    file = fitting.pop()
+    if not file.stat().st_size:
+        raise UserError(file, "weights", "an empty file", "get it again")
+    return file
 
 
 def whereabouts(url: str, weights_dir: Path | None) -> Weights:

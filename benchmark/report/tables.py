@@ -80,9 +80,12 @@ class Number:
 
 
 def _shown(value: float, form: str) -> str:
+    """Without a sign before what is rounded to zero."""
     if form == WHOLE:
         return format(value, form)
-    return format(float(f"{value:.{KEPT_DIGITS}g}"), form)
+    text = format(float(f"{value:.{KEPT_DIGITS}g}"), form)
+    is_zero = not text.strip("+-0.")
+    return text.lstrip("+-") if is_zero else text
 
 
 def mean(values: Sequence[float], decimals: int, note: str = "") -> Number | None:

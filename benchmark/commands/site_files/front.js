@@ -14,8 +14,15 @@ const isGrade = (wanted) => entries.some((entry) => gradeOf(entry) === wanted);
 // Those of a grade, or those that have every word.
 function matches(wanted) {
   if (isGrade(wanted)) return entries.filter((entry) => gradeOf(entry) === wanted);
-  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
-  return entries.filter((_, at) => words.every((word) => texts[at].includes(word)));
+  const phrase = wanted.toLowerCase().trim(), words = phrase.split(/\s+/);
+  const found = entries.filter((_, at) => words.every((word) => texts[at].includes(word)));
+  return found.sort((one, other) => closeness(one, phrase) - closeness(other, phrase));
+}
+
+// What is sought itself comes first, then what has the words in this order.
+function closeness({ title }, phrase) {
+  const text = title.toLowerCase();
+  return text === phrase ? 0 : text.includes(phrase) ? 1 : 2;
 }
 
 // Beside a grade is what all set-ups say together; what a season says has its own verdict.
@@ -45,9 +52,15 @@ function search(wanted) {
   $("found").replaceChildren(...(lists.length ? lists : [make("p", {}, "Nothing has all these words.")]));
 }
 
+// A link to a claim opens its evidence.
+function unfold() {
+  const claim = document.getElementById(location.hash.slice(1)), evidence = claim?.closest("p")?.nextElementSibling;
+  if (evidence?.matches("details")) evidence.open = true;
+}
+
 function follow() {
   const [, wanted] = location.hash.match(/^#find=(.*)$/) ?? [];
-  if (wanted === undefined) return;
+  if (wanted === undefined) return unfold();
   $("find").value = decodeURIComponent(wanted);
   search($("find").value);
   $("find").scrollIntoView();

@@ -86,10 +86,14 @@ const tag = (kind, title) => make("abbr", { class: "flag", title }, season.lette
 const letter = ([kind, text]) => tag(kind, `${kind}: ${text}`);
 
 // An interval as a line on a scale, with its mean as a dot, and where the scale has them a tick at
-// zero and one at what is printed; the numbers are beside it.
+// zero and one at what is printed; the numbers are beside it. What lies below the scale is an arrow.
 function bar(ends, mean, [low, high], ticks = {}) {
   const at = (value) => 4 + 92 * Math.min(1, Math.max(0, (value - low) / (high - low || 1)));
   const box = drawn("svg", { width: 100, height: 12, class: "bar", "aria-hidden": "true" });
+  if (ends[1] < low) {
+    box.append(drawn("path", { class: "below", d: "M8 2L2 6L8 10" }));
+    return box;
+  }
   for (const [kind, value] of Object.entries(ticks)) if (isNumber(value)) box.append(drawn("path", { class: kind, d: `M${at(value)} 0V12` }));
   box.append(drawn("line", { x1: at(ends[0]), x2: at(ends[1]), y1: 6, y2: 6 }), drawn("circle", { cx: at(mean), cy: 6, r: 3 }));
   return box;
@@ -158,7 +162,7 @@ function leaderboard() {
     ];
   });
   const column = heads.indexOf("method"), file = [season.season, board.dataset, board.task, board.layer].filter(Boolean).join("-");
-  const shown = interactive(`Best ${main} first. The interval is of ${main}, drawn on the scale of the best 20; * over test images, of these trainings only`, heads, cells,
+  const shown = interactive(`Best ${main} first. The interval is of ${main}, drawn on the scale of the best 20, an arrow is worse than these; * over test images, of these trainings only`, heads, cells,
     { columnDefs: [{ targets: column, visible: false }], file, records: rows.map(rowRecord) });
   chooser(shown, "Method", "method", column, [...new Set(board.rows.map((each) => each.method))].sort());
   const kinds = [...new Set(rows.flatMap((each) => flagsOf(each).map(([kind]) => kind)))];
@@ -219,7 +223,7 @@ function cellPage(preset) {
   const page = $("page"), add = (...elements) => page.append(make("div", { class: "scroll cards" }, ...elements));
   const said = season.claims.filter((claim) => claim.dataset === board.dataset && claim.parts.some((part) => [part.first, part.second].includes(each.title)));
   if (said.length) add(table("What is claimed of it, and what holds here", ["claim", "paper", "verdict", "why"], said.map((claim) => [
-    make("span", { class: "wide" }, claim.statement), season.papers[claim.paper], claim.conclusion, make("span", { class: "wide" }, claim.reason)])));
+    make("span", { class: "wide" }, statementOf(claim)), season.papers[claim.paper], claim.conclusion, make("span", { class: "wide" }, claim.reason)])));
   const shown = [...board.metrics, "overlap_s"];
   const heads = ["seed", "status", ...shown.map((name) => season.headings[name]), "selected epoch", "training (s)", "folder"];
   add(table(`Cells${each.trained_as.length ? `, of the trainings of ${each.trained_as.join(" and ")}` : ""}`, heads, each.cells.map((cell) => [
@@ -239,6 +243,12 @@ const VERDICTS = { holds: "holds", fails: "fails or no effect", open: "undecided
 // What is neither held nor open failed.
 const KINDS = { holds: "holds", undecided: "open", "not run": "unrun" };
 const kindOf = (claim) => KINDS[claim.conclusion] ?? "fails";
+
+// The claim; where it does not count, that it does not.
+function statementOf(claim) {
+  if (claim.counted) return claim.statement;
+  return claim.statement + (claim.is_elsewhere ? " (said of other data, not counted)" : " (not counted)");
+}
 
 // A bar for each paper, its claims by verdict; elsewhere what is not counted.
 function byPaper(listed) {
@@ -268,7 +278,7 @@ function claims() {
     const { part } = claim, ends = claim.identical ? null : endsOf(part), far = Math.max(...[part.difference, part.printed, part.low, part.high].map(Math.abs));
     const scale = ends ? bar(ends, part.difference, [-far, far], { zero: 0, printed: part.printed }) : "";
     return [
-      { shown: make("span", { class: "wide" }, claim.statement + (claim.counted ? "" : claim.is_elsewhere ? " (said of other data, not counted)" : " (not counted)")), sort: claim.statement }, season.papers[claim.paper],
+      { shown: make("span", { class: "wide" }, statementOf(claim)), sort: claim.statement }, season.papers[claim.paper],
       { shown: make("strong", { class: kindOf(claim) }, claim.conclusion), sort: claim.conclusion },
       claim.on_test_set ?? NONE, claim.less_is_better ? make("span", {}, part.metric, make("span", { class: "variant" }, " (smaller is better)")) : part.metric,
       { shown: claim.identical ? "identical" : signed(part.difference, part.decimals), sort: part.difference },
@@ -365,9 +375,9 @@ function queryText(items, way, at) {
 function showQuery(items, found, way, at) {
   const isImage = way === "i2t", groupOf = (caption) => items.groups[items.owners[caption]];
   const group = isImage ? items.groups[at] : groupOf(at);
-  const results = (found[way].items[at] ?? []).map((item) => {
+  const results = (found[way].items[at] ?? []).map((item, position) => {
     const isRelevant = (isImage ? groupOf(item) : items.groups[item]) === group;
-    return make("li", { class: isRelevant ? "relevant" : "" }, isImage ? captionOf(items, item) : imageOf(items, item), isRelevant ? make("span", {}, " (relevant)") : "");
+    return make("li", { class: isRelevant ? "relevant" : "" }, make("span", { class: "variant" }, `${position + 1} `), isImage ? captionOf(items, item) : imageOf(items, item), isRelevant ? make("span", {}, " (relevant)") : "");
   });
   $("query").replaceChildren(make("h3", { tabindex: "-1" }, "Query"), make("div", { class: "query" }, isImage ? imageOf(items, at) : captionOf(items, at)),
     make("p", {}, `The first relevant result is in position ${found[way].ranks[at] + 1}, seed ${found.seed}.`),
@@ -378,8 +388,8 @@ function showQuery(items, found, way, at) {
 async function queries(preset, wanted) {
   if (board.lacks) return start("Queries", make("p", {}, board.lacks));
   if (board.task !== "retrieval") return start("Queries", make("p", {}, "Only images and captions can be browsed; choose another dataset."));
-  const each = standing(preset) ?? played()[0], at = location.hash;
-  if (!each) return start("Queries", make("p", {}, "No preset has a result."));
+  const each = preset ? played().find((other) => other.preset === preset) : played()[0], at = location.hash;
+  if (!each) return preset ? missing(preset) : start("Queries", make("p", {}, "No preset has a result."));
   const way = board.ways.includes(wanted) ? wanted : board.ways[board.ways.length - 1];
   start("Queries");
   const [items, found] = await answers(each.preset);
@@ -389,6 +399,7 @@ async function queries(preset, wanted) {
     choice("Direction", "way", board.ways.map((name) => [name, name === "i2t" ? "image to text" : "text to image"]), way, (name) => { location.hash = place("queries", keyOf(board), each.preset, name); })),
   make("section", { id: "query", "aria-live": "polite" }));
   const hasImages = items.files.length > 0;
+  if (!hasImages && !items.texts.length) $("page").append(make("p", {}, `Images and captions of ${board.title} may not be published, so only their ids are shown.`));
   const rows = found[way].ranks.map((rank, query) => [
     { shown: make("button", { type: "button", class: "pick-query", on: { click: () => showQuery(items, found, way, query) } }, hasImages ? imageOf(items, way === "i2t" ? query : items.owners[query]) : "", make("span", {}, queryText(items, way, query))), sort: queryText(items, way, query) },
     { shown: String(rank + 1), sort: rank + 1 }]);
@@ -416,8 +427,10 @@ function differenceOf(first, second, metric) {
 async function compare(first, second) {
   const names = played().map((each) => each.preset), at = location.hash;
   if (names.length < 2) return start("Side by side", make("p", {}, "Two presets with results are needed."));
-  first = names.includes(first) ? first : names[0];
-  second = names.includes(second) && second !== first ? second : names.find((name) => name !== first);
+  const unknown = [first, second].find((name) => name && !names.includes(name));
+  if (unknown) return missing(unknown);
+  first ??= names[0];
+  if (!second || second === first) second = names.find((name) => name !== first);
   const options = played().map((each) => [each.preset, each.title]);
   const one = standing(first), other = standing(second);
   start("Side by side", make("div", { class: "filters" },
@@ -454,7 +467,7 @@ async function moved(first, second, at) {
     $("page").append(make("h3", {}, way === "i2t" ? "Image to text" : "Text to image"),
       make("p", {}, won + lost ? `Of ${steps.length} queries: ${won} won, ${lost} lost, ${steps.length - won - lost} equal.` : `All ${steps.length} queries: identical.`));
     if (won + lost) $("page").append(
-      make("div", { class: "scroll cards" }, table("Largest rank changes: positions, of the first seed with a result", ["query", first, second], rows)));
+      make("div", { class: "scroll cards" }, table("Largest rank changes: positions, of the first seed with a result", ["query", standing(first).title, standing(second).title], rows)));
   }
 }
 
@@ -466,7 +479,8 @@ const missing = (name) => start("Not found", make("p", {}, `${name}: there is no
 async function show() {
   if (location.hash === "#main") return;
   const [name, key, ...rest] = location.hash.slice(1).split("?")[0].split("/").map(decodeURIComponent);
-  board = season.boards.find((each) => keyOf(each) === key) ?? board;
+  const known = season.boards.find((each) => keyOf(each) === key);
+  board = known ?? board;
   $("board").value = keyOf(board);
   for (const anchor of document.querySelectorAll("nav a")) {
     const own = anchor.hash.slice(1).split("/")[0];
@@ -475,8 +489,11 @@ async function show() {
     else anchor.removeAttribute("aria-current");
   }
   $("status").textContent = "";
+  const page = pages[name || "leaderboard"];
   try {
-    await (pages[name || "leaderboard"] ?? missing)(...(pages[name || "leaderboard"] ? rest : [name]));
+    if (!page) missing(name);
+    else if (key && !known) missing(key);
+    else await page(...rest);
   } catch (error) {
     $("status").textContent = error.message;
   }

@@ -397,8 +397,8 @@ def leaders(seasons: Sequence[SeasonClaims]) -> Table:
             fair = [other for other in leader.places if not other.knows]
             if len(fair) < len(leader.places) and not place.knows:
                 fair_alike = sum(not other.knows for other in best.alike)
-                know = "know" if len(fair) != 2 else "knows"
-                alike += f"; {fair_alike} of the {len(fair) - 1} that {know} no more"
+                others = f"{len(fair) - 1} without extra information"
+                alike += f"; {fair_alike} of {others}"
         line = {
             "season": f"{best.season.title} ({best.season.season})",
             "board": f"{best.data.title}, {leader.task}",
