@@ -165,6 +165,19 @@ class TestLeaderboard:
         assert shown == [*(f"P{n}" for n in range(SHOWN - 1)), "X"]
 
 
+@pytest.mark.parametrize(
+    ("corrected", "shown"), [("", ["A", "B"]), ("a", ["B"]), ("ab", ["A", "B"])]
+)
+def test_corrected_scores_are_not_beside_others_on_the_first_page(
+    monkeypatch, corrected, shown
+):
+    monkeypatch.setattr(
+        result_tables, "is_corrected", lambda row: row.preset in corrected
+    )
+    both = board(row("a", PERFECT, method="m"), row("b", POOR, method="m"))
+    assert [line["preset"] for line in records(first_page(both))] == shown
+
+
 def test_a_direction_has_its_recalls():
     (only,) = shown_cells(of_direction(board(row("a", PERFECT)), "t2i"))
     assert list(only) == [

@@ -11,6 +11,7 @@ from statistics import fmean, median
 from benchmark.boards import comparisons, flags
 from benchmark.boards.boards import QUERIES, RANKED_BY, Board, Row
 from benchmark.boards.row_settings import board_time_settings, time_settings
+from benchmark.boards.row_warnings import is_corrected
 from benchmark.core.records import Record, sentence
 from benchmark.data.rank_keys import RankKey
 from benchmark.report.tables import (
@@ -92,13 +93,14 @@ def _letters(board: Board, row: Row) -> str:
 def first_page(board: Board) -> Table:
     """Rows of the leaderboard with their ranks: the best of each method, then the next
     best ones, up to SHOWN, the last of them for the best own method; and all external
-    ones."""
+    ones. Corrected scores, which few rows have, are left out."""
     table = leaderboard(board)
+    plain = [row for row in board.ranked if not is_corrected(row)] or board.ranked
     best_of: dict[str, Row] = {}  # of each method
-    for row in board.ranked:
+    for row in plain:
         best_of.setdefault(row.method, row)
     best = list(best_of.values())
-    others = [row for row in board.ranked if row not in best]
+    others = [row for row in plain if row not in best]
     shown = [*best, *others][:SHOWN]
     own = [row for row in board.ranked if row.is_own]
     if own and own[0] not in shown:

@@ -109,6 +109,7 @@ def _readme(inputs: SeasonInputs, listed: Sequence[Page]) -> str:
             "board": board,
             "task": task,
             "table": table,
+            "has_corrected": any(map(is_corrected, board.ranked)),
             "figures": figures.save_section(
                 "first", FigureInputs(board=board), stem, "README.md"
             ),
