@@ -817,16 +817,25 @@ def test_a_shift_of_all_values_is_no_rounding_error():
     assert found["p"] == pytest.approx(2 * (span / (span + 0.5)) ** 150, rel=1e-4)
 
 
-def test_values_that_vary_below_rounding_are_refused_until_they_are_scaled():
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_values_of_any_unit_are_judged_alike(unit):
     values, others = np.random.default_rng(0).normal(size=(2, 150))
-    write("a.csv", enumerate(1e-12 * (others + 0.1)))
-    write("b.csv", enumerate(1e-12 * values))
-    error = refusal(judge, "a.csv", "b.csv")
-    check(error, "a.csv, b.csv", "1.2e-07 or more", "e-12", "--scale 1e+12")
-    found = judge_one("a.csv", "b.csv", "--scale", "1e12")
+    write("a.csv", enumerate(unit * (others + 0.1)))
+    write("b.csv", enumerate(unit * values))
+    found = judge_one("a.csv", "b.csv")
     assert found["p"] == pytest.approx(
         stats.ttest_rel(others + 0.1, values).pvalue, rel=1e-5
     )
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_a_constant_difference_of_any_unit_is_no_spread(unit):
+    values = np.random.default_rng(1).normal(size=150)
+    write("a.csv", enumerate(unit * values + unit / 10))
+    write("b.csv", enumerate(unit * values))
+    judged = judge_one("a.csv", "b.csv")
+    span = np.ptp([*values, *values + 0.1])
+    assert judged["p"] == pytest.approx(2 * (span / (span + 0.1)) ** 150, rel=1e-4)
 
 
 # Conventions --------------------------------------------------------------------------

@@ -3,7 +3,7 @@ what was made elsewhere, query by query."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf, log10, sqrt
+from math import inf
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,6 @@ DECLARED = {
     for name, metric in METRICS.items()
     if metric.direction and not metric.is_of_folds
 }
-LEAST_ERROR = 10 * ROUNDING  # of a mean: smaller ones may count as none
 R1 = "r1"  # what is judged of ranks in one direction
 THESE_TRAININGS = (
     "nothing is known of other trainings: the verdict is for these very ones, and for "
@@ -274,8 +273,6 @@ def measured_together(
     # hits that count as values beside one result do so beside all
     of_values = [each for each in measures if each.kind == Kind.VALUES]
     measure = (of_values or measures)[-1]
-    if measure.kind == Kind.VALUES:
-        refuse_tiny(results, measure)
     # places that are known of all, where something was not found; None: all places
     depths = [each.depth for each in results if np.isinf(each.table).any(axis=None)]
     cut = min(depths, default=None)
@@ -439,21 +436,6 @@ def refuse_heap(result: Result, terms: Sequence[Metric]) -> None:
             raise UserError(
                 f"{result.name}: {term.heading}", expected, evidence, advice
             )
-
-
-def refuse_tiny(results: Sequence[Result], measure: Measure) -> None:
-    """Raise UserError for values so small that the errors of their means would count as
-    rounding: nothing would seem to vary."""
-    reach = reach_of(results, measure)
-    least = LEAST_ERROR * sqrt(len(results[0].table))
-    if 0 < reach < least:
-        factor = 10.0 ** ceil(-log10(reach))
-        raise UserError(
-            ", ".join(result.name for result in results),
-            expected=f"values that differ by {least:.2g} or more",
-            found=f"{reach:.2g} at most",
-            do=f"give all in a smaller unit, as by --scale {factor:g}",
-        )
 
 
 def reach_of(both: Sequence[Result], measure: Measure) -> float:

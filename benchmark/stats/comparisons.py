@@ -294,11 +294,17 @@ class Comparison:
     # the interval as a file has it, rounded; None: it is that of the estimate
     written: tuple[float, float] | None = None
 
+    @property
+    def scale(self) -> float:
+        """The largest number that it is the difference of; 0: not known."""
+        return max(self.reach, *map(abs, [0.0, *self.firsts, *self.seconds]))
+
     @cached_property
     def estimate(self) -> Estimate | Constant | None:
         """For other images and other runs, as far as these are known; None without a
         spread or a reach."""
-        estimate = significance.on_other_images(self.difference, self.doubt)
+        of_all = self.difference, self.doubt, self.scale
+        estimate = significance.on_other_images(*of_all)
         if estimate is None and self.reach and self.units:
             return Constant(value=self.difference, units=self.units, reach=self.reach)
         return estimate
@@ -307,7 +313,7 @@ class Comparison:
     def on_test_set(self) -> Estimate | None:
         """For other runs on the same images; None where these are not known, or do not
         vary."""
-        return significance.on_test_set(self.difference, self.doubt)
+        return significance.on_test_set(self.difference, self.doubt, self.scale)
 
     @property
     def interval(self) -> tuple[float, float] | None:

@@ -156,35 +156,38 @@ def deviations(
     return np.where(has_query_G, left_G, 0.0) * np.sqrt(images / max(images - 1, 1))
 
 
-def on_test_set(value: float, doubt: Doubt) -> Estimate | None:
+def on_test_set(value: float, doubt: Doubt, scale: float = 0.0) -> Estimate | None:
     """For other trainings on the same images; None where these are not known, or do not
     vary. Where equal seeds make two presets alike, their interaction shows it. Never
-    less sure than for other images."""
+    less sure than for other images. `scale`: see on_other_images."""
     if not doubt.seeds:
         return None
     variance = sum(part.weight() * part.variance for part in doubt.seeds)
     if doubt.images:
         variance = min(variance, doubt.interaction + doubt.main)
-    of_seeds = _estimate(value, variance, doubt.least_freedom)
+    of_seeds = _estimate(value, variance, doubt.least_freedom, scale)
     if of_seeds is None or not doubt.images:
         return of_seeds
-    return min(of_seeds, on_other_images(value, doubt), key=lambda e: e.interval[1])
+    in_general = on_other_images(value, doubt, scale)
+    return min(of_seeds, in_general, key=lambda e: e.interval[1])
 
 
-def on_other_images(value: float, doubt: Doubt) -> Estimate | None:
-    """For other images and other trainings; None where there is no spread.
-    Satterthwaite's freedom: a spread without the interaction is as uncertain as all of
-    it."""
+def on_other_images(value: float, doubt: Doubt, scale: float = 0.0) -> Estimate | None:
+    """For other images and other trainings; None where there is no spread, beyond the
+    rounding of numbers as large as `scale`. Satterthwaite's freedom: a spread without
+    the interaction is as uncertain as all of it."""
     variance = doubt.images + doubt.main
     doubts = [doubt.images**2 / max(doubt.image_count - 1, 1)]
     for part in doubt.seeds:
         doubts.append((part.weight() * part.variance) ** 2 / part.freedom)
     freedom = variance**2 / sum(doubts) if any(doubts) else np.inf
-    return _estimate(value, variance, max(freedom, doubt.least_freedom))
+    return _estimate(value, variance, max(freedom, doubt.least_freedom), scale)
 
 
-def _estimate(value: float, variance: float, freedom: float) -> Estimate | None:
-    if variance <= (ROUNDING * max(1.0, abs(value))) ** 2:
+def _estimate(
+    value: float, variance: float, freedom: float, scale: float
+) -> Estimate | None:
+    if variance <= (ROUNDING * max(scale, abs(value))) ** 2:
         return None
     return Estimate(value=value, error=float(np.sqrt(variance)), freedom=freedom)
 
