@@ -380,18 +380,6 @@ def test_what_goes_against_a_bias_of_its_entry_stands(
     assert (bias in verdict.cautions) == (conclusion != "undecided")
 
 
-@pytest.mark.parametrize(
-    ("seasons", "conclusion"),
-    [([], "undecided"), (["try"], "undecided"), (["other"], "holds")],
-)
-def test_a_bias_of_some_seasons_is_in_no_other(claimed, seasons, conclusion):
-    results = board(played("b", around(12)), played("a", around(10)))
-    bias = {"because": "It is so.", "favours": "first", "seasons": seasons}
-    (verdict,) = claimed(results, claim("b", "a", bias=bias))
-    assert verdict.conclusion == conclusion
-    assert any(flag.favours for flag in verdict.flags) == (conclusion != "holds")
-
-
 def compared_as(
     first, second, metric: str, difference: float, doubt: Doubt
 ) -> Comparison:
@@ -824,9 +812,7 @@ class TestClaimsOfThePapers:
                 t.printed is not None for t in verdict.verdicts
             )
             units = {quantity(pair.comparison.metric).unit for pair in verdict.verdicts}
-            bias = verdict.claim.bias
-            is_biased = bias and not bias.seasons
-            if known and (is_biased or verdict.claim.out_of_reach):
+            if known and (verdict.claim.bias or verdict.claim.out_of_reach):
                 assert (
                     blocking_letters(verdict)
                     and verdict.conclusion == Conclusion.UNDECIDED

@@ -668,7 +668,7 @@ def biases(compared: Compared) -> tuple[Flag, ...]:
     """What favours a side, or may: what the entry of its claim says comes first."""
     flags = [kind.bias(compared) for kind in FLAGS if kind.bias]
     declared = compared.claim.bias if compared.claim else None
-    if declared and declared.is_in(compared.rows[0].record.season):
+    if declared:
         because = declared.because.removesuffix(".")
         flags.insert(0, unequal_settings.flag(because, declared.favours))
     return tuple(filter(None, flags))

@@ -242,10 +242,6 @@ class Bias(Strict):
 
     because: str  # a sentence
     favours: Side
-    seasons: list[str] = []  # which have it; none: all
-
-    def is_in(self, season: str) -> bool:
-        return season in self.seasons or not self.seasons
 
 
 class Claim(Strict):
