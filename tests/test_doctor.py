@@ -106,6 +106,8 @@ def test_weights_that_cannot_be_downloaded_are_missing(folder, monkeypatch):
     file = finding.text.partition(":")[0]
     Path("torch/hub/checkpoints").mkdir(parents=True)
     Path("torch/hub/checkpoints", file).touch()
+    assert doctor.findings_of(read_params())[name].is_missing
+    Path("torch/hub/checkpoints", file).write_bytes(b"w")
     assert doctor.findings_of(read_params())[name].text == "ok"
 
 
@@ -228,7 +230,7 @@ def test_what_an_encoder_lacks_is_told_where_its_words_lack_nothing(folder):
 def test_a_plain_run_loads_no_torch(folder, capsys):
     downloaded = folder / "torch/hub/checkpoints"
     downloaded.mkdir(parents=True)
-    (downloaded / "mobilenet_v2-b0353104.pth").touch()
+    (downloaded / "mobilenet_v2-b0353104.pth").write_bytes(b"w")
     pretrained = {"reader": "shapes", "image": {"network": "mobilenet_v2"}}
     drawn = {"words": {}, "image": {"network": "drawn_cnn"}}
     settings = {"shapes": drawn, "others": pretrained}

@@ -828,6 +828,16 @@ def test_values_of_any_unit_are_judged_alike(unit):
     )
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+def test_values_far_from_zero_are_judged_alike(offset):
+    values, others = np.random.default_rng(0).normal(size=(2, 150))
+    write("a.csv", enumerate(offset + others + 0.1))
+    write("b.csv", enumerate(offset + values))
+    expected = stats.ttest_rel(others + 0.1, values).pvalue
+    found = judge_one("a.csv", "b.csv")
+    assert found["p"] == pytest.approx(expected, rel=1e-5)
+
+
 @pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
 def test_a_constant_difference_of_any_unit_is_no_spread(unit):
     values = np.random.default_rng(1).normal(size=150)

@@ -176,6 +176,8 @@ def test_corrected_scores_are_not_beside_others_on_the_first_page(
     )
     both = board(row("a", PERFECT, method="m"), row("b", POOR, method="m"))
     assert [line["preset"] for line in records(first_page(both))] == shown
+    own = [row(name, PERFECT, method=f"examples/{name}.py") for name in "ab"]
+    assert [line["preset"] for line in records(first_page(board(*own)))] == shown
 
 
 def test_a_direction_has_its_recalls():

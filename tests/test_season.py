@@ -64,8 +64,13 @@ def test_folders_without_a_name_are_those_of_the_active_season(capsys):
     assert files.read_local().sources == {"mine": "a"}
     assert main(["season", "--weights-dir", "nowhere"]) == 2
     assert "--weights-dir" in capsys.readouterr().err
+
+
+def test_a_folder_of_weights_is_forgotten():
+    assert activate() == 0
+    files.write_local(files.Local(weights_dir="a"))
     assert main(["season", "--weights-dir", ""]) == 0
-    assert files.read_local().weights_dir is None
+    assert files.read_local() == files.Local()
 
 
 def test_folders_are_of_a_dataset_or_a_reader():

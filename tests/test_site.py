@@ -9,6 +9,7 @@ import shutil
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import unquote
 
 import pytest
@@ -117,6 +118,9 @@ def test_the_page_is_told_the_numbers_of_the_boards(folder):
     fused = of_preset[report_seasons.FUSION]
     assert fused["trained_as"] == list(report_seasons.MEMBERS)
     assert of_preset["scan_t2i_avg"]["trained_as"] == []
+    only_scores = {"declared.options": {"trains": False}, "declared.start": "a"}
+    row = Mock(**({"declared.fuse": None} | only_scores))
+    assert site.trained_as(row) == ["a"]
     assert not any(row["corrected"] for row in of_board["rows"])
 
 

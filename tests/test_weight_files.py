@@ -44,6 +44,9 @@ def test_missing_or_ambiguous_weights_are_refused(tmp_path):
         (tmp_path / name).touch()
     with refused(found="mobilenet_v2-1.pth, mobilenet_v2-2.pth"):
         torchvision_cnn.load("mobilenet_v2", tmp_path)
+    (tmp_path / "mobilenet_v2-2.pth").unlink()
+    with refused(tmp_path / "mobilenet_v2-1.pth", "weights", "an empty file"):
+        torchvision_cnn.load("mobilenet_v2", tmp_path)
     with refused(found="'resnet51' (did you mean resnet50?)"):
         torchvision_cnn.load("resnet51", tmp_path)
 

@@ -37,7 +37,7 @@ WAYS = tuple(OTHER)
 def write_trec(outcomes: Iterable[Outcome], data: Prepared, folder: Path) -> None:
     """Write the qrels of a dataset, and one run per direction and outcome of retrieval
     with a result. Raises UserError where what it retrieved is missing or of another
-    split; nothing is written then."""
+    split; nothing of the dataset is written then."""
     queries = results.test_queries(data)
     ids = {}
     for way in WAYS:

@@ -233,19 +233,16 @@ def features_finding(params: Params, features: FeatureSet) -> Finding:
     """Which file an encoding needs and lacks, and where it is to be put, or which
     weights will be downloaded."""
     raw = raw_files.raw_dataset(params, whole_of(features.dataset)).origin
-    lacking = []
     for path in files_of(params, features):
-        option = "--weights-dir DIR"
-        if path.is_relative_to(raw):
-            option = f"--source {features.dataset}=DIR"
-        command = f"rematch season {params.season} {option}"
         if not path.exists():
+            option = "--weights-dir DIR"
+            if path.is_relative_to(raw):
+                option = f"--source {features.dataset}=DIR"
+            command = f"rematch season {params.season} {option}"
             advice = f"put it there, or name its folder: {command}"
-            lacking.append(f"{path}: not found; {advice}")
-        elif path.is_file() and not path.stat().st_size:
-            lacking.append(f"{path}: an empty file; get it again")
-    if lacking:
-        return Finding("\n  ".join(lacking), is_missing=True)
+            return Finding(f"{path}: not found; {advice}", is_missing=True)
+        if path.is_file() and not path.stat().st_size:
+            return Finding(f"{path}: an empty file; get it again", is_missing=True)
     weights = Path(params.weights_dir) if params.weights_dir else None
     try:
         if features.encoder == TRANSFORMER:
@@ -273,18 +270,17 @@ def download_finding(params: Params, weights: weight_files.Weights) -> Finding:
 
 
 def files_of(params: Params, features: FeatureSet) -> list[Path]:
-    """The files of others that an encoding reads."""
+    """The files of others that an encoding reads, if it reads any."""
     raw = raw_files.raw_dataset(params, whole_of(features.dataset)).origin
-    files = []
     if features.image and features.image.features:
-        files.append(raw / features.image.features)
+        return [raw / features.image.features]
     if features.proposals and features.proposals.how == "file":
-        files.append(raw / features.proposals.boxes)
+        return [raw / features.proposals.boxes]
     if features.words and features.words.vectors:
-        files.append(Path(features.words.vectors))
+        return [Path(features.words.vectors)]
     if features.sentence and features.sentence.weights:
-        files.append(Path(features.sentence.weights))
-    return files
+        return [Path(features.sentence.weights)]
+    return []
 
 
 def networks_of(features: FeatureSet) -> list[tuple[str, str]]:

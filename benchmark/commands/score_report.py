@@ -219,8 +219,8 @@ class ScoreReport:
         yield from self.data.card.get("notes", ())
         yield from self.external.notes
         if not self.layers:
-            judgements = "no human judgements of these images and captions"
-            yield f"no layer beside {OWN}: {judgements} are here (docs/datasets.md)"
+            lacking = "human judgements of these images and captions are not here"
+            yield f"no layer beside {OWN}: {lacking} (docs/datasets.md)"
         if self.partial:
             unjudged = "unjudged pairs count as wrong, in 'at most' as right"
             yield f"{', '.join(self.partial)}: {unjudged}"

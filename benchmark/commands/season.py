@@ -73,17 +73,14 @@ def activate(season: str, weights_dir: str | None, sources: Iterable[str] = ()) 
         raw_dataset(params, dataset)
     folders = folders_of(params, sources)
     files.keep_file(files.season_path(season), name)
-    local = files.read_local()  # after keep_file, which may write to it
-    changes = {
-        "weights_dir": local.weights_dir
-        if weights_dir is None
-        else weights_dir or None,
-        "sources": local.sources | folders,
-    }
-    local = local.model_copy(update=changes)
+    before = files.read_local()  # after keep_file, which may write to it
+    changes = {"sources": before.sources | folders}
+    if weights_dir is not None:
+        changes["weights_dir"] = weights_dir or None
+    local = before.model_copy(update=changes)
     pipeline.write_pipelines(params)
     files.activate(name)
-    if local != files.Local():
+    if local != before:
         files.write_local(local)
     for dataset in params.datasets:
         unlink_other_source(raw_dataset(files.placed(params, local), dataset))

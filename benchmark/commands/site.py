@@ -40,7 +40,7 @@ from benchmark.boards.claims_file import (
     read_seasons,
     rounded,
 )
-from benchmark.boards.comparisons import compare, known_interval, trainings_of
+from benchmark.boards.comparisons import compare, known_interval
 from benchmark.boards.grades import FAILING, HOLDING, Grade
 from benchmark.boards.season_boards import read_boards
 from benchmark.commands import ledger
@@ -509,7 +509,6 @@ def row_data(
     board: Board, row: Row, metrics: Sequence[str], place: RowEntry | None = None
 ) -> dict:
     """A row with its cells; without a result it has no metrics, and no intervals."""
-    others = trainings_of(board, row) - {row.preset}
     intervals = {}  # metric -> low, high, whether it is of these trainings only
     for metric in (*metrics, "overlap_s") if row.played else ():
         ends, is_of_these = known_interval(board, row, metric)
@@ -520,8 +519,7 @@ def row_data(
         "title": row.title,
         "name": short_name(row.title),
         "method": row.method,
-        # the presets whose trainings gave its scores; empty: it has its own
-        "trained_as": [each.preset for each in board.rows if each.preset in others],
+        "trained_as": trained_as(row),
         "corrected": bool(row.played) and row_warnings.is_corrected(row),
         "features_of_paper": has_features_of_paper(board, row),
         "status": "ok" if row.played else row.record.status,
@@ -531,6 +529,15 @@ def row_data(
         "intervals": intervals,
         "place": place and place.model_dump(mode="json"),
     }
+
+
+def trained_as(row: Row) -> list[str]:
+    """The presets whose trainings gave its scores; empty: it has its own."""
+    declared = row.declared
+    if declared.fuse:
+        return list(dict.fromkeys(member for member, _ in declared.fuse.members))
+    is_trained = declared.options.get("trains", True)
+    return [] if is_trained else [declared.start]
 
 
 def has_features_of_paper(board: Board, row: Row) -> bool:

@@ -139,18 +139,25 @@ def only_file(weights_dir: Path | None, patterns: list[str]) -> Path:
             do=NAME_FOLDER,
         )
     file = fitting.pop()
-    if not file.stat().st_size:
-        raise UserError(file, "weights", "an empty file", "get it again")
+    _refuse_empty(file)
     return file
+
+
+def _refuse_empty(file: Path) -> None:
+    if not file.stat().st_size:
+        raise UserError(file, "weights", "an empty file", "delete it and get it again")
 
 
 def whereabouts(url: str, weights_dir: Path | None) -> Weights:
     """Where the weights are or come from. Raises UserError if `weights_dir` lacks
-    them."""
+    them, and for an empty file."""
     if weights_dir:
         return Weights(locate(url, weights_dir).name)
     path = _downloaded(url)
-    return Weights(path.name, "" if path.is_file() else url)
+    if not path.is_file():
+        return Weights(path.name, url)
+    _refuse_empty(path)
+    return Weights(path.name)
 
 
 def whereabouts_by_name(

@@ -21,7 +21,7 @@ from scipy import special  # stats takes a second to import
 from benchmark.stats import ALPHA, LEVEL, TAILS
 
 MOST_FREEDOM = 1e6  # as good as normal
-ROUNDING = 1e-9  # of the largest number involved: closer than this is equal
+ROUNDING = 1e-12  # of the largest number involved: closer than this is equal
 Z = float(special.ndtri((1 + LEVEL) / 2))
 FEWEST = 10  # pairs of a rank correlation
 RESAMPLES, SEED = 2000, 0  # of its interval

@@ -118,7 +118,7 @@ function trainingOf(each) {
 // The rank of a row, from 1; 0 if it is not on this board.
 const rankIn = (preset) => played().findIndex((each) => each.preset === preset) + 1;
 
-// Scores that are corrected, or parts of those of one preset, share its training.
+// Scores that are corrected, parts of those of one preset, and those of another inference share its training.
 function sharedTraining(each) {
   if (each.trained_as.length !== 1) return null;
   const [preset] = each.trained_as, rank = rankIn(preset);
@@ -162,7 +162,7 @@ function leaderboard() {
     ];
   });
   const column = heads.indexOf("method"), file = [season.season, board.dataset, board.task, board.layer].filter(Boolean).join("-");
-  const shown = interactive(`Best ${main} first. The interval is of ${main}, drawn on the scale of the best 20, an arrow is worse than these; * over test images, of these trainings only`, heads, cells,
+  const shown = interactive(`Best ${main} first. The interval is of ${main}, drawn on the scale of the best 20; an arrow lies below it; * over test images, of these trainings only`, heads, cells,
     { columnDefs: [{ targets: column, visible: false }], file, records: rows.map(rowRecord) });
   chooser(shown, "Method", "method", column, [...new Set(board.rows.map((each) => each.method))].sort());
   const kinds = [...new Set(rows.flatMap((each) => flagsOf(each).map(([kind]) => kind)))];
@@ -389,7 +389,7 @@ async function queries(preset, wanted) {
   if (board.lacks) return start("Queries", make("p", {}, board.lacks));
   if (board.task !== "retrieval") return start("Queries", make("p", {}, "Only images and captions can be browsed; choose another dataset."));
   const each = preset ? played().find((other) => other.preset === preset) : played()[0], at = location.hash;
-  if (!each) return preset ? missing(preset) : start("Queries", make("p", {}, "No preset has a result."));
+  if (!each) return preset ? withoutResult(preset) : start("Queries", make("p", {}, "No preset has a result."));
   const way = board.ways.includes(wanted) ? wanted : board.ways[board.ways.length - 1];
   start("Queries");
   const [items, found] = await answers(each.preset);
@@ -428,8 +428,8 @@ async function compare(first, second) {
   const names = played().map((each) => each.preset), at = location.hash;
   if (names.length < 2) return start("Side by side", make("p", {}, "Two presets with results are needed."));
   const unknown = [first, second].find((name) => name && !names.includes(name));
-  if (unknown) return missing(unknown);
-  first ??= names[0];
+  if (unknown) return withoutResult(unknown);
+  first ||= names[0];
   if (!second || second === first) second = names.find((name) => name !== first);
   const options = played().map((each) => [each.preset, each.title]);
   const one = standing(first), other = standing(second);
@@ -474,6 +474,7 @@ async function moved(first, second, at) {
 // Addresses, theme -------------------------------------------------------------------------------
 
 const pages = { leaderboard, claims, plots: plotsPage, queries, compare, cell: cellPage };
+const withoutResult = (preset) => start("Not found", make("p", {}, `${preset}: it has no result on ${board.title}.`));
 const missing = (name) => start("Not found", make("p", {}, `${name}: there is no such thing in this season.`));
 
 async function show() {

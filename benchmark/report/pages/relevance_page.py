@@ -161,7 +161,9 @@ def verdicts(layers: Sequence[BoardLayer]) -> Table:
             line = lines.setdefault(claim, new)
             line[layer.name] = SAME
             if own != by_layer:
-                moves = [f"[{low:+.1f}, {high:+.1f}]" for low, high in judged.steps]
+                moves = []
+                for low, high in judged.steps:
+                    moves.append(f"[{signed(low, 1)}, {signed(high, 1)}]")
                 added = f"adds {', '.join(moves)}"
                 line[layer.name] = f"{by_layer}; own {own}; {added}"
     names = [layer.name for layer in layers]

@@ -93,7 +93,7 @@ def _letters(board: Board, row: Row) -> str:
 def first_page(board: Board) -> Table:
     """Rows of the leaderboard with their ranks: the best of each method, then the next
     best ones, up to SHOWN, the last of them for the best own method; and all external
-    ones. Corrected scores, which few rows have, are left out."""
+    ones. Rows of corrected scores are left out, unless there are no others."""
     table = leaderboard(board)
     plain = [row for row in board.ranked if not is_corrected(row)] or board.ranked
     best_of: dict[str, Row] = {}  # of each method
@@ -102,7 +102,7 @@ def first_page(board: Board) -> Table:
     best = list(best_of.values())
     others = [row for row in plain if row not in best]
     shown = [*best, *others][:SHOWN]
-    own = [row for row in board.ranked if row.is_own]
+    own = [row for row in plain if row.is_own]
     if own and own[0] not in shown:
         shown[-1] = own[0]
     shown += [row for row in board.ranked if row.is_external]

@@ -104,12 +104,13 @@ def _readme(inputs: SeasonInputs, listed: Sequence[Page]) -> str:
     for board in tasks:
         task = board.rows[0].task
         table = result_tables.first_page(board)
+        corrected = sum(map(is_corrected, board.ranked))
         stem = f"{board.dataset}-{task}"
         section = {
             "board": board,
             "task": task,
             "table": table,
-            "has_corrected": any(map(is_corrected, board.ranked)),
+            "without_corrected": 0 < corrected < len(board.ranked),
             "figures": figures.save_section(
                 "first", FigureInputs(board=board), stem, "README.md"
             ),
