@@ -372,20 +372,26 @@ function queryText(items, way, at) {
   return way === "i2t" ? items.images[at] : captionOf(items, at);
 }
 
+// Relevant items that are shown of a query: an image has five captions, a person may have more.
+const RIGHT_SHOWN = 5;
+
 function showQuery(items, found, way, at) {
   const isImage = way === "i2t", groupOf = (caption) => items.groups[items.owners[caption]];
   const group = isImage ? items.groups[at] : groupOf(at);
-  const results = (found[way].items[at] ?? []).map((item, position) => {
-    const isRelevant = (isImage ? groupOf(item) : items.groups[item]) === group;
-    return make("li", { class: isRelevant ? "relevant" : "" }, make("span", { class: "variant" }, `${position + 1} `), isImage ? captionOf(items, item) : imageOf(items, item), isRelevant ? make("span", {}, " (relevant)") : "");
-  });
+  const shown = (item) => (isImage ? captionOf(items, item) : imageOf(items, item));
+  const isRight = (item) => (isImage ? groupOf(item) : items.groups[item]) === group;
+  const results = (found[way].items[at] ?? []).map((item, position) => make("li", { class: isRight(item) ? "relevant" : "" },
+    make("span", { class: "variant" }, `${position + 1} `), shown(item), isRight(item) ? make("span", {}, " (relevant)") : ""));
+  const everything = [...(isImage ? items.captions : items.images).keys()];
+  const right = everything.filter(isRight).slice(0, RIGHT_SHOWN).map((item) => make("li", { class: "relevant" }, shown(item)));
   $("query").replaceChildren(make("h3", { tabindex: "-1" }, "Query"), make("div", { class: "query" }, isImage ? imageOf(items, at) : captionOf(items, at)),
     make("p", {}, `The first relevant result is in position ${found[way].ranks[at] + 1}, seed ${found.seed}.`),
-    results.length ? make("ol", { class: "results" }, ...results) : make("p", {}, "What was retrieved is not kept here: run the preset again, or dvc pull with a remote; then write the site again."));
+    results.length ? make("ol", { class: "results" }, ...results) : make("p", {}, "What was retrieved is not kept here: run the preset again, or dvc pull with a remote; then write the site again."),
+    make("h3", {}, "Relevant"), make("ul", { class: "results" }, ...right));
   $("query").firstChild.focus();
 }
 
-async function queries(preset, wanted) {
+async function queries(preset, wanted, number) {
   if (board.lacks) return start("Queries", make("p", {}, board.lacks));
   if (board.task !== "retrieval") return start("Queries", make("p", {}, "Only images and captions can be browsed; choose another dataset."));
   const each = preset ? played().find((other) => other.preset === preset) : played()[0], at = location.hash;
@@ -400,10 +406,15 @@ async function queries(preset, wanted) {
   make("section", { id: "query", "aria-live": "polite" }));
   const hasImages = items.files.length > 0;
   if (!hasImages && !items.texts.length) $("page").append(make("p", {}, `Images and captions of ${board.title} may not be published, so only their ids are shown.`));
+  const opened = (query) => {
+    showQuery(items, found, way, query);
+    history.replaceState(null, "", place("queries", keyOf(board), each.preset, way, query));
+  };
   const rows = found[way].ranks.map((rank, query) => [
-    { shown: make("button", { type: "button", class: "pick-query", on: { click: () => showQuery(items, found, way, query) } }, hasImages ? imageOf(items, way === "i2t" ? query : items.owners[query]) : "", make("span", {}, queryText(items, way, query))), sort: queryText(items, way, query) },
+    { shown: make("button", { type: "button", class: "pick-query", on: { click: () => opened(query) } }, hasImages ? imageOf(items, way === "i2t" ? query : items.owners[query]) : "", make("span", {}, queryText(items, way, query))), sort: queryText(items, way, query) },
     { shown: String(rank + 1), sort: rank + 1 }]);
   interactive(`Position of the first relevant result${hasImages && way === "t2i" ? "; beside a caption is its own image" : ""}`, ["query", "position"], rows, { order: [[1, "desc"]] });
+  if (found[way].ranks[number] !== undefined) opened(Number(number));
 }
 
 // Side by side -----------------------------------------------------------------------------------
