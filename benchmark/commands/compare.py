@@ -100,7 +100,9 @@ def chosen_board(
         return season[0]
     with_both = [board for board in season if all(map(board.row, presets))]
     if not with_both:
-        known = {row.preset: row for board in season for row in board.rows}
+        known = {}
+        for board in season:
+            known |= {row.preset: row for row in board.rows}
         for preset in presets:
             entry(known, preset, "preset", "correct the name")
         both = " and ".join(presets)
