@@ -1,11 +1,11 @@
 """How many seeds and test images a claim needs, before anything is trained.
 
-rematch plan --season flickr8k --difference 10               from what a season's rows vary by
-rematch plan --season flickr8k --difference 3 --like vse vse_official     ... or two of them
+rematch plan flickr8k --difference 10               from what a season's rows vary by
+rematch plan flickr8k --difference 3 --like vse vse_official     ... or two of them
 rematch plan --difference 10 --sd-seeds 2.1 --se-images 3.5 --of-images 1000
                                                              from what varied elsewhere
-rematch plan --season flickr8k --difference 10 --seeds 3 --images 1000    the power of one plan
-rematch plan --season flickr8k --seeds 3 --images 1000       the smallest difference that it shows
+rematch plan flickr8k --difference 10 --seeds 3 --images 1000    the power of one plan
+rematch plan flickr8k --seeds 3 --images 1000       the smallest difference that it shows
 
 A claim is that the first row is better than the second (ordered), better by more than
 the margin (far), that they differ by less than the margin (alike), or that the first is
@@ -29,7 +29,7 @@ from benchmark.boards import comparisons
 from benchmark.boards.boards import MIN_TEST_QUERIES
 from benchmark.boards.claims import margin_of
 from benchmark.boards.season_boards import read_boards
-from benchmark.core.command_line import JSON, add_format
+from benchmark.core.command_line import JSON, add_format, add_season_first
 from benchmark.core.errors import UserError, entry, listed, suggested
 from benchmark.core.files import json_text
 from benchmark.papers.printed_tables import Part
@@ -99,6 +99,7 @@ class Known:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_season_first(parser)
     add = parser.add_argument
     number = {"type": float, "metavar": "D"}
     difference = "the true difference; default: 0 for alike and not_better"
@@ -114,7 +115,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--images", type=int, nargs="+", metavar="N", help="test images")
     add_format(parser)
     add = parser.add_argument_group("from a season").add_argument
-    add("--season", metavar="NAME", help="default: the active one")
     add("--dataset", help="default: the only one")
     rows = "two rows; default: the median of all pairs"
     add("--like", nargs=2, metavar="ROW", help=rows)
@@ -423,7 +423,7 @@ def known_from_season(
             "--dataset",
             expected=f"one of {', '.join(boards)}",
             found="nothing",
-            do="name it, or another season: rematch plan --season flickr8k, or give what "
+            do="name it, or another season: rematch plan flickr8k, or give what "
             "varied elsewhere: rematch plan --help",
         )
     board = entry(boards, dataset or next(iter(boards)), "dataset")
