@@ -152,7 +152,7 @@ def test_weights_are_checked_before_anything_is_written(capsys, monkeypatch):
     weights = models.get_model("mobilenet_v2", weights=None).state_dict()
     torch.save(weights, "w/mobilenet_v2-1.pth")
     pytest.importorskip("timm")
-    Path("w/efficientnet_lite2.pth").touch()
+    Path("w/efficientnet_lite2.pth").write_bytes(b"w")
     feature_files.bert(Path("w/a-bert"))
     capsys.readouterr()
     assert main(["init", "my pets", "--weights-dir", "~/w"]) == 0
