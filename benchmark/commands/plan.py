@@ -1,11 +1,11 @@
 """How many seeds and test images a claim needs, before anything is trained.
 
-rematch plan flickr8k --difference 10               from what a season's rows vary by
+rematch plan flickr8k --difference 10            from what a season's rows vary by
 rematch plan flickr8k --difference 3 --like vse vse_official     ... or two of them
 rematch plan --difference 10 --sd-seeds 2.1 --se-images 3.5 --of-images 1000
-                                                             from what varied elsewhere
+                                                 from what varied elsewhere
 rematch plan flickr8k --difference 10 --seeds 3 --images 1000    the power of one plan
-rematch plan flickr8k --seeds 3 --images 1000       the smallest difference that it shows
+rematch plan flickr8k --seeds 3 --images 1000    the smallest difference that it shows
 
 A claim is that the first row is better than the second (ordered), better by more than
 the margin (far), that they differ by less than the margin (alike), or that the first is
